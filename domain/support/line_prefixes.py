@@ -31,6 +31,7 @@ _RUNS = tuple((sign * length, sign) for sign in (b"0", b" ") for length in (16, 
 """Runs of digits and of blanks, each as one: what is left of a run of `LONGEST` after the first is at most 27 long."""
 _COLUMN = patterns.compile(rb"[A-Za-z<][\w.@<>,'-]*(?: [A-Za-z][\w.,'-]*){0,3} ?([\])|]|0[-/:]0)")
 """Words of a column, in a shape, and what ends it."""
+_COLUMN_BEGINS = (string.ascii_letters + "<").encode()
 _MARGIN, _CONTEXT = b" +-<>!|*#=~^", b":-="
 _COUNTS = b"0123456789abcdef^"
 _MAY_DIFFER = _MARGIN + b"0"
@@ -108,17 +109,10 @@ def _shared(shape: bytes, below: bytes) -> tuple[int, int]:
 
 def _same(shape: bytes, here: int, below: bytes, there: int) -> int:
     """How many bytes are equal from there on."""
-    high = min(len(shape) - here, len(below) - there)
-    if shape[here : here + high] == below[there : there + high]:
-        return high
-    low = 0
-    while low < high - 1:
-        middle = (low + high) // 2
-        if shape[here + low : here + middle] == below[there + low : there + middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    length = min(len(shape) - here, len(below) - there)
+    one, other = shape[here : here + length], below[there : there + length]
+    differ = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")  # its highest bit is of the first that do
+    return length - (differ.bit_length() + 7) // 8
 
 
 def _passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int] | None:
@@ -126,17 +120,20 @@ def _passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int
     one, other = shape[here : here + 1], below[there : there + 1]
     if not one or not other:
         return None
-    for blank, number, step in ((shape[here : here + 2], other, (1, 0)), (below[there : there + 2], one, (0, 1))):
-        if blank == b" 0" and number == b"0":  # a column that a number fills
-            return here + step[0], there + step[1]
-    counted = b"0" in (shape[here - 1 : here], shape[here + 1 : here + 2])
-    signs = _MARGIN if here == 0 else _CONTEXT if counted else b""
-    if one in signs and other in signs:
+    if other == b"0" and shape.startswith(b" 0", here):  # a column that a number fills
+        return here + 1, there
+    if one == b"0" and below.startswith(b" 0", there):
+        return here, there + 1
+    signs = _MARGIN if here == 0 else _CONTEXT
+    if one in signs and other in signs and (here == 0 or b"0" in (shape[here - 1 : here], shape[here + 1 : here + 2])):
         return here + 1, there + 1
     if here and b"0" not in shape[:here] and shape[:1] not in b"[(":
         return None
     here, there = _word_start(shape, here), _word_start(below, there)
-    word, others = _COLUMN.match(shape, here), _COLUMN.match(below, there)
+    if shape[here : here + 1] not in _COLUMN_BEGINS or below[there : there + 1] not in _COLUMN_BEGINS:
+        return None
+    word = _COLUMN.match(shape, here)
+    others = _COLUMN.match(below, there) if word else None
     if word and others and word[1] == others[1] and (word[1] != b"|" or here == 0):
         return word.start(1), others.start(1)
     return None

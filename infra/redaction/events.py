@@ -122,12 +122,12 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if at != event.occurred_at:
         event = msgspec.structs.replace(event, occurred_at=at)
     payload, location = event.payload, event.location
-    strings, around = [event.dedupe_key], "\n".join((location, event.stream, event.session_id, event.actor))
+    strings, around = [event.dedupe_key], (location, event.stream, event.session_id, event.actor)
     odd = _collect(payload, strings) or _of_key(payload) != ""
     joined = "\n".join(strings)
     injected, length = False, 0
-    if odd or _suspect(redactor, joined) or _suspect_around(redactor, around):
-        rewrite = _Rewrite(redactor, counts, len(around) + 1 + len(joined))
+    if odd or _suspect(redactor, joined) or _suspect_around(redactor, *around):
+        rewrite = _Rewrite(redactor, counts, sum(map(len, around)) + len(around) + len(joined))
         payload, location = rewrite.value(payload), _placed(location, rewrite.text(location))
         injected, length = rewrite.injected, rewrite.length
         event = _renamed(event, redactor, counts)
@@ -167,12 +167,15 @@ def _suspect(redactor: Redactor, text: str) -> bool:
         return True
 
 
-def _suspect_around(redactor: Redactor, names: str) -> bool:
+def _suspect_around(redactor: Redactor, *names: str) -> bool:
     """The same of what many events share: where they happened, in which session."""
-    return _remembered(redactor, names) if len(names) <= _LONGEST_REMEMBERED else _suspect(redactor, names)
+    short = sum(map(len, names)) <= _LONGEST_REMEMBERED
+    return _remembered(redactor, *names) if short else _suspect(redactor, "\n".join(names))
 
 
-_remembered = lru_cache(maxsize=1_000)(_suspect)
+@lru_cache(maxsize=1_000)
+def _remembered(redactor: Redactor, *names: str) -> bool:
+    return _suspect(redactor, "\n".join(names))
 
 
 def _short_named(event: NewEvent) -> NewEvent:
@@ -266,6 +269,8 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
             if inner.__class__ is str:
                 if inner:
                     strings.append(inner)
+            elif inner.__class__ is int:
+                odd |= abs(inner) > _MOST_COUNTED
             elif inner and inner is not True:
                 odd |= _collect(inner, strings)
         return odd
@@ -471,13 +476,14 @@ def _bounded(value: dict[str, Any], most: int = OBJECT_CAP) -> dict[str, Any]:
 
 
 def _size(value: Any) -> int:
-    if isinstance(value, str):
+    if value.__class__ is str:
         return len(value)
     if isinstance(value, dict):
-        return sum(len(name) + 4 + _size(inner) for name, inner in value.items())
+        size = sum(map(len, value)) + 4 * len(value)
+        return size + sum(map(_size, value.values()))
     if isinstance(value, (list, tuple)):
-        return sum(4 + _size(inner) for inner in value)
-    return 0
+        return 4 * len(value) + sum(map(_size, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def _shortened(patch: tuple[Hunk, ...]) -> tuple[Hunk, ...]:

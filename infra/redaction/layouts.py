@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from memctl.domain.support import patterns
 from memctl.infra.redaction.likely import beside
@@ -19,7 +19,6 @@ _HEADER = patterns.compile(rf"^[^\n]{{0,12}}?({_WORDS}{_NAME}{_WORDS})\r?$".enco
 _LISTED = patterns.compile(rb"\(([^()\n]*)\)\s*values\s*", patterns.I)
 _ROW = patterns.compile(rb"\s*,?\s*\(([^()\n]*)\)")
 _ENDS_SO = patterns.compile(f"{_NAME}$", patterns.I)
-_LINE = patterns.compile(rb"[^\n]*\n?")
 _RULED = patterns.compile("^[\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*[+=─━═-][\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*$".encode())
 _RULE = patterns.compile(rb"\r?\n[ \t]*-{2,}[ \t]*(?:\r?\n|\z)")
 """What stands below a heading of one column."""
@@ -64,9 +63,14 @@ def _rows(
 ) -> Generator[Span, None, int]:
     """Values in the lines from there on, below a heading that `begins` so; returns where they end. `behind`: what the
     heading is without its first cell, for lines that begin as it does."""
-    for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
-        if sign in line[0] or not _RULED.search(line[0]):
-            cells = _cells(data, line.start(), line.end() - line[0].endswith(b"\n"), sign)
+    for _ in range(_MOST_ROWS):
+        if at > len(data):
+            break
+        end = data.find(b"\n", at)
+        end = end if end >= 0 else len(data)
+        line = data[at : end + 1]
+        if sign in line or not _RULED.search(line):
+            cells = _cells(data, at, end, sign)
             wanted = of_all
             if begins and _is_prefix(begins, data[slice(*cells[0])]):
                 cells, wanted = cells[1:], behind
@@ -74,9 +78,9 @@ def _rows(
                 break  # a text below a heading
             if len(cells) == wanted[0]:
                 yield from _below(data, cells, wanted)
-            elif not _RULED.search(line[0]):
+            elif not _RULED.search(line):
                 break
-        at = line.end()
+        at = end + 1
     return at
 
 
@@ -88,7 +92,8 @@ def _is_prefix(cell: bytes, below: bytes) -> bool:
 def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:
     """Where the cells of a line stand, without what is around them."""
     line = data[begin:end]
-    parts = _QUOTED.sub(lambda found: b"_" * len(found[0]), line).split(sign)
+    quoted = b'"' in line or b"'" in line
+    parts = (_QUOTED.sub(lambda found: b"_" * len(found[0]), line) if quoted else line).split(sign)
     found: list[Span] = []
     for low in accumulate((len(part) + len(sign) for part in parts[:-1]), initial=0):
         part = line[low : low + len(parts[len(found)])]

@@ -235,9 +235,11 @@ class Redactor:
             if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
                 view, origins = seen(data, None)
                 yield view, origins, self._scan(view), False
-            plain, before = unescaped(data)
-            indices = self._scan(plain)
-            yield plain, before, indices, False
+            unwritten, origins = unescaped(data)
+            if unwritten != data:
+                plain, before = unwritten, origins
+                indices = self._scan(plain)
+                yield plain, before, indices, False
         if indices and max(indices) >= len(self._rules) + _INTERRUPTED:
             plain, before = seen(plain, before)
             indices = self._scan(plain)

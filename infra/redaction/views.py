@@ -6,7 +6,7 @@ import html
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 
 from memctl.domain.support import patterns
@@ -103,7 +103,10 @@ _VALUE = patterns.compile(
     + rb"|\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}"
 )
 """What each value that a name stands before has: a digit among its letters, signs between them, or many."""
-_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
+_APART = bytes.maketrans(b"\t\n\f\r\"'`<>(){}|,;:", b" " * 17)
+"""What parts the words of a line."""
+_SHORTEST, _REMEMBERED = 6, 4_096
+"""Bytes of a word that may be a value, and words of which the answer is kept: one comes on many lines."""
 _BELOW = 4
 """Lines below a name in which its value may stand, if it is not in the one above."""
 _MOST_REFUSED = 100
@@ -223,10 +226,15 @@ def _keeps_apart(data: bytes, start: int, stop: int) -> bool:
 
 def _holds_value(line: bytes, at: int = 0) -> bool:
     """Whether a word of a line from there on may be a secret."""
-    if not _VALUE.search(line, at):
+    line = line[at:]
+    if not _VALUE.search(line):
         return False
-    words = (word[0] for word in _WORD.finditer(line, at))
-    return any(_VALUE.search(word) and value_like(word.decode("utf-8", "replace")) for word in words)
+    return any(len(word) >= _SHORTEST and _is_value(word) for word in line.translate(_APART).split(b" "))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_value(word: bytes) -> bool:
+    return _VALUE.search(word) is not None and value_like(word.decode("utf-8", "replace"))
 
 
 def _has_prefix(data: bytes, at: int, end: int) -> bool:

@@ -464,6 +464,25 @@ def test_every_string_of_an_event_is_looked_at() -> None:
     assert KEY.encode() not in msgspec.json.encode(named.payload)
 
 
+def test_a_match_reaches_over_no_two_texts_of_an_event() -> None:
+    value = "q7Wm2Zr9Lk4Tn8Vb3Xc6"
+    cut = prepare(event(ToolReturned(text=f"password =\n{value}", tool="Bash"))).payload
+    assert isinstance(cut, ToolReturned)
+    assert value not in cut.text, "as one text they are a name and its value"
+    texts = ["password =", value, KEY[:10], KEY[10:]]
+    apart = event(ToolCalled(tool="Bash", input={"a": texts, "b": [KEY]}))
+    payload = prepare(apart).payload  # the last text has all the others looked at
+    assert isinstance(payload, ToolCalled)
+    assert payload.input == {"a": texts, "b": [MARK]}
+
+
+def test_what_is_remembered_of_a_place_holds_for_one_set_of_rules() -> None:
+    given = event(ToolReturned(text="ok", tool="Bash"), location="/work/bluebird")
+    assert prepare_all([given], redactor_of((), anonymize=False)).events[0].location == given.location
+    excluding = redactor_of(("bluebird",), anonymize=False)
+    assert "bluebird" not in prepare_all([given], excluding).events[0].location
+
+
 class Leaking(Values):
     """Payloads of which every text and every name holds a secret."""
 
