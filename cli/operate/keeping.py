@@ -50,6 +50,10 @@ def backup(
     from memctl.infra.backup import archive, sealed
     from memctl.infra.settings import load_settings
 
+    if folder is not None and len(folder.parts) == 1 and not folder.exists():
+        raise click.UsageError(
+            f"there is no folder {str(folder)!r} here: make it first, or leave it out to write into the data directory"
+        )
     settings = load_settings()
     if file is not None:
         with sealed.unsealed(file, identity, settings.data_dir) as plain:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import click
 import pytest
@@ -403,3 +404,12 @@ def test_what_was_found_is_printed_with_whose_words_it_is_in(origin: str, capsys
     )  # fmt: skip
     about = capsys.readouterr().out.splitlines()[1]
     assert about.split(" · ")[1:-3] == ["episode", *filter(None, [origin])]
+
+
+def test_a_word_that_is_no_folder_is_not_backed_up_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`memctl backup list` means to look."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(memctl, ["backup", "list"])
+    assert done.exit_code == 2
+    assert "there is no folder 'list' here" in done.output
+    assert [*tmp_path.iterdir()] == []
