@@ -255,7 +255,8 @@ def print_found(found: Found) -> None:
         dim=found.class_ == "none",
     )
     place = f" · {found.project}" if found.project else ""
-    head, *more = broken(f"{'':<10}{found.score:.2f}  {line(found.title)}", 10)
+    score = f"{found.score:.2f}  " if found.explain else ""  # results stand by more than that
+    head, *more = broken(f"{'':<10}{score}{line(found.title)}", 10)
     click.echo("\n".join([f"{mark} {head[10:]}", *more]))
     whose = f" · {found.origin}" if found.origin else ""
     about = f"{found.id[:SHORT_ID]} · {found.kind}{whose} · {when(found.occurred_at)}{place} · {found.why}"

@@ -402,7 +402,8 @@ def test_what_was_found_is_printed_with_whose_words_it_is_in(origin: str, capsys
             source=SourceRow("facts", "x"), origin=origin,
         )
     )  # fmt: skip
-    about = capsys.readouterr().out.splitlines()[1]
+    head, about, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["likely", "dates"], "its score does not order what is found, and says less than its class"
     assert about.split(" · ")[1:-3] == ["episode", *filter(None, [origin])]
 
 
