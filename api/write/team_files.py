@@ -23,14 +23,14 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent, derived_of
 from memctl.domain.events.facts import InsightKind, quote_hash
 from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
-from memctl.domain.session.episodes import CHOSE
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
-from memctl.domain.support.provenance import IMPORTED, RIGHTS
-from memctl.infra.database import connect, outages, snapshot
+from memctl.domain.support.provenance import IMPORTED, RIGHTS, words_to_all
+from memctl.infra.database import outages, snapshot
 from memctl.infra.files import read_file
 from memctl.infra.git import checkout_at
+from memctl.infra.log.spaces import at_home
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection
 
@@ -81,7 +81,7 @@ class TeamExport(msgspec.Struct, frozen=True):
 
 def export_team(settings: Settings, folder: Path, *, project: str | None, here: str | None) -> TeamExport:
     """Add a file for each thing that is held true of a project. Raises: UnknownProject, DatabaseUnavailable."""
-    with connect(settings.require("database_url"), name="memctl export") as connection, outages(), snapshot(connection):
+    with at_home(settings, "memctl export") as (connection, _), snapshot(connection):
         reader = reader_of(connection, settings.space, OWNER)
         found = sorted(_held(reader, project_asked(reader, project, here).name, here), key=lambda each: each.path)
     there = {path.stem.rpartition("-")[2] for path in _files(folder)}
@@ -185,13 +185,14 @@ def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[Tea
     for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
         first = claim.claims[0]
         if claim.status == "verified" and first.kind not in ("profile", "expertise"):
-            words = RIGHTS[first.said_by].words.replace("by you", "by the user")
+            words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
                              first.kind, str(first.polarity), first.canonical)  # fmt: skip
     for episode in _rows(reader, models.episodes, within(models.episodes, places)):
         for each in episode.decisions:
-            if each.startswith(CHOSE):
-                yield from _made("decisions", "decision", each, "said by the user", episode.started_at, each)
+            if RIGHTS[each.said_by].as_users:
+                words = words_to_all(each.said_by)
+                yield from _made("decisions", "decision", each.text, words, episode.started_at, each.text)
     yield from _lessons(reader, places)
 
 
