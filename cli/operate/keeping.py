@@ -64,6 +64,12 @@ def backup(
 
         written = write(settings, folder, keep)
         manifest = archive.read_manifest(written)
+    if file is None:
+        from memctl.api.checks.backups import left_out
+
+        if others := left_out(settings):
+            named = ", ".join(f"{name} (on {database})" for name, database in others.items())
+            notice(f"not in it: {named}; back up that database too")
     events = manifest.tables["events"].rows
     if as_json:
         print_json(

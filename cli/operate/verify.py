@@ -41,9 +41,13 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     """
     from memctl.api.checks.verify import Verification
     from memctl.domain.support.wording import number
+    from memctl.infra.log.spaces import at_home
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
+    if settings.database_url is not None:
+        with at_home(settings, "memctl verify") as (_, settings):
+            pass  # what is proved is the log that holds the space
     if rebuilt and settings.database_url is not None:
         from memctl.cli.operate.replay import watched
 
