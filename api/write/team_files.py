@@ -20,8 +20,9 @@ from memctl.api.reading.places import Places, places_of, project_asked
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
-from memctl.domain.events.event import Micros, NewEvent, derived_of
-from memctl.domain.events.facts import InsightKind, quote_hash
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.facts import InsightKind
+from memctl.domain.knowledge.team_entries import KEY, claim_entry, decision_entry, key_of, lesson_entry, lesson_text
 from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -40,7 +41,7 @@ MOST_FILES = 5_000
 """Files that are read of each kind."""
 
 _FOLDERS = ("claims", "decisions", "strategies")
-_ORIGIN, _KEY = "team", "team/"
+_ORIGIN = "team"
 _PERSONAL = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
 """What somebody says of themselves."""
 _APART = patterns.compile(r"[^a-z0-9]+")
@@ -135,7 +136,7 @@ def import_team(writer: IngestWriter, settings: Settings, folder: Path, account:
 
 
 def _key_of(entry: TeamEntry) -> str:
-    return f"{_KEY}{entry.id}/{quote_hash(entry.text)}"
+    return key_of(entry.id, entry.text)
 
 
 def _noted(entry: TeamEntry, root: str) -> NewEvent:
@@ -156,7 +157,7 @@ def _taken_in(reader: Reader, locations: tuple[str, ...]) -> dict[str, str]:
     rows = reader.connection.execute(
         "SELECT dedupe_key, payload FROM memctl.events WHERE space_id = %s AND stream = %s AND actor = %s"
         " AND location = ANY(%s) AND starts_with(dedupe_key, %s) AND payload IS NOT NULL",
-        [reader.space_id, NOTES, IMPORTED, list(locations), _KEY],
+        [reader.space_id, NOTES, IMPORTED, list(locations), KEY],
         binary=True,
     )
     return {key: msgspec.json.decode(payload, type=MemoryNoted).text for key, payload in rows}
@@ -187,12 +188,13 @@ def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[Tea
         if claim.status == "verified" and first.kind not in ("profile", "expertise"):
             words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
-                             first.kind, str(first.polarity), first.canonical)  # fmt: skip
+                             claim_entry(first.kind, first.polarity, first.canonical))  # fmt: skip
     for episode in _rows(reader, models.episodes, within(models.episodes, places)):
         for each in episode.decisions:
             if RIGHTS[each.said_by].as_users:
                 words = words_to_all(each.said_by)
-                yield from _made("decisions", "decision", each.text, words, episode.started_at, each.text)
+                yield from _made("decisions", "decision", each.text, words, episode.started_at,
+                                 decision_entry(each.text))  # fmt: skip
     yield from _lessons(reader, places)
 
 
@@ -202,17 +204,16 @@ def _lessons(reader: Reader, places: Places) -> Iterator[TeamEntry]:
         listed = strategies(reader, places, limit=LONGEST_PAGE, cursor=cursor)
         for each in listed.items:
             at = int(datetime.fromisoformat(each.first_seen).timestamp()) * 1_000_000
-            text = each.content or each.description or each.title
-            yield from _made("strategies", "strategy", text, each.origin, at, text)
+            text = lesson_text(each.title, each.description, each.content)
+            yield from _made("strategies", "strategy", text, each.origin, at, lesson_entry(text))
         if (cursor := listed.next) is None:
             return
 
 
-def _made(folder: str, kind: str, text: str, said_by: str, at: int, *parts: str) -> Iterator[TeamEntry]:
+def _made(folder: str, kind: str, text: str, said_by: str, at: int, entry: str) -> Iterator[TeamEntry]:
     if not _PERSONAL.search(text) and len(text) <= LONGEST_NOTE:
         day = datetime.fromtimestamp(at / 1_000_000, UTC).date().isoformat()
-        id = str(derived_of("team", folder, *parts))
-        yield TeamEntry(id=id, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
+        yield TeamEntry(id=entry, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
 
 
 def _rows(reader: Reader, p: Projection[Any], conditions: list[Condition]) -> Iterator[Any]:

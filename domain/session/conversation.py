@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Literal
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent, prompt_about

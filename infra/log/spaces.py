@@ -108,7 +108,7 @@ def at_home(settings: Settings, name: str) -> Iterator[tuple[Connection, Setting
 def elsewhere(connection: Connection) -> dict[str, str]:
     """The spaces that the directory knows and that live on another database, each with its name."""
     rows = connection.execute("SELECT name, database FROM memctl.spaces WHERE database <> '' ORDER BY name")
-    return {name: database for name, database in rows}
+    return dict(rows.fetchall())
 
 
 def connect_to(settings: Settings, space: str, name: str) -> tuple[Connection, str]:

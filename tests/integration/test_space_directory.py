@@ -188,8 +188,8 @@ SAME_WAY = {
 }  # fmt: skip
 """Verbs that open it as another does; what is taken in goes through `IngestWriter`, which a test above looks at."""
 OF_NO_SPACE = {
-    "up", "down", "install", "doctor", "off", "on", "init", "config", "keys", "space", "completion", "backup", "restore",
-    "reset", "replay", "reindex", "worker", "serve", "door", "relay",
+    "up", "down", "install", "doctor", "off", "on", "init", "config", "keys", "space", "completion", "backup",
+    "restore", "reset", "replay", "reindex", "worker", "serve", "door", "relay",
 }  # fmt: skip
 """Verbs about an installation or a whole database. Keys lie where the directory is, whatever their space."""
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from events import AGENT, NOON, observed
-from histories import drained
+from forgetting import forgotten
+from histories import drained, workshop
 
 from memctl.api.queries.waiting import waiting
 from memctl.api.queries.work import episodes
@@ -24,6 +28,7 @@ from memctl.cli.main import memctl
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import PromptSubmitted, session_stream
 from memctl.domain.events.statements import DecisionMade
+from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
@@ -111,6 +116,45 @@ def test_a_teams_files_come_in_once_and_wait_for_a_person(
     with IngestWriter(settings) as intake:
         assert import_team(intake, settings, theirs, account := Account()) == [RULE]
     assert (account.bad_lines, "`id`" in account.bad[0].why) == (1, True)
+
+
+NOTE, CHOICE = "We rely on the harbour protocol in the export.", "wheels come from the index alone"
+LESSON = "gofmt -r replaces it"
+"""Of what the workshop teaches."""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"match": RULE}, {"match": NOTE}, {"match": CHOICE}, {"match": LESSON}, {"session": ""}, {"project": "shop"},
+     {"before": datetime(2100, 1, 1, tzinfo=UTC)}],
+    ids=["claim", "note", "decision", "lesson", "session", "project", "before"],
+)  # fmt: skip
+def test_what_was_forgotten_does_not_come_back_by_a_teams_files(
+    settings: Settings, log: Connection, database_url: str, tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    work = [msgspec.structs.replace(each, location=str(tmp_path / "shop")) for each in workshop(0)]
+    last, place = work[-1], work[-1].location
+    session = last.session_id
+    append(log, 1, [
+        *work,
+        observed(PromptSubmitted(line="p", text=RULE), session=session, at=40, location=place),
+        msgspec.structs.replace(last, payload=DecisionMade(text=CHOICE), dedupe_key="chosen", actor="user"),
+        msgspec.structs.replace(last, stream=NOTES, payload=MemoryNoted(text=NOTE), dedupe_key="noted", actor="user",
+                                session_id=""),
+    ])  # fmt: skip
+    generations.ensure_live(log, 1)
+    move_mark(log)
+    drained(database_url)
+    held = export_team(settings, team := tmp_path / "shop" / ".memory", project=None, here=place).new
+    assert {path.partition("/")[0] for path in held} == {"claims", "decisions", "strategies"}, held
+    forgotten(settings, log, **({"session": session} if "session" in asked else asked))
+    drained(database_url)
+    with IngestWriter(settings) as intake:
+        import_team(intake, settings, team, account := Account())
+    # A note belongs to no session: it stands, and its file says nothing new.
+    came = log.execute("SELECT payload->>'text' FROM memctl.events WHERE actor = 'import'").fetchall()
+    assert ({text for (text,) in came} - {NOTE}, account.lines) == (set(), len(held))
+    assert "session" in asked or not came
 
 
 def test_an_edited_file_is_new_words_under_the_same_id(written: Path) -> None:
