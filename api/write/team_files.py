@@ -5,8 +5,10 @@ reads them as another's words, which wait for a person. A file is named by its w
 content, so that two members who hold the same write the same file.
 """
 
+import contextlib
+import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -44,6 +46,8 @@ _FOLDERS = ("claims", "decisions", "strategies")
 _ORIGIN = "team"
 _PERSONAL = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
 """What somebody says of themselves."""
+_ID = patterns.compile(r"[0-9a-f-]{8,64}")
+_EPOCH = date(1970, 1, 1)
 _APART = patterns.compile(r"[^a-z0-9]+")
 
 
@@ -85,14 +89,11 @@ def export_team(settings: Settings, folder: Path, *, project: str | None, here: 
     with at_home(settings, "memctl export") as (connection, _), snapshot(connection):
         reader = reader_of(connection, settings.space, OWNER)
         found = sorted(_held(reader, project_asked(reader, project, here).name, here), key=lambda each: each.path)
-    there = {path.stem.rpartition("-")[2] for path in _files(folder)}
+    _refuse_link(folder)
+    there = {short for each in _FOLDERS for short in _known(folder / each)}
     new = [each for each in found if each.id[:8] not in there]
     for each in new:
-        path = folder / each.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.parent.is_symlink():
-            raise NotATeamFile(file=str(path.parent), why="the folder is a link to another place")
-        path.write_text(each.written())
+        _write(folder / each.path, each.written())
     return TeamExport([each.path for each in new], len(found) - len(new))
 
 
@@ -102,9 +103,13 @@ def is_team(folder: Path) -> bool:
 
 
 def team_entries(folder: Path, account: Account) -> list[TeamEntry]:
-    """What the files of a folder say; a file that cannot be read is a bad one in the account."""
+    """What the files of a folder say; a file that cannot be read is a bad one in the account, and so is what is beyond
+    the most that are read."""
     entries = []
     for path in _files(folder):
+        if path.is_dir():
+            account.refuse(path, 1, f"more than {MOST_FILES:,} files; the others were not read")
+            continue
         account.files += 1
         account.lines += 1
         try:
@@ -133,6 +138,35 @@ def import_team(writer: IngestWriter, settings: Settings, folder: Path, account:
         for event, done in zip(new, writer.record(new).appended, strict=True):
             account.take(event.type, done)
     return sorted(text for key, text in before.items() if key not in events)
+
+
+def _known(folder: Path) -> Iterator[str]:
+    """The short ids by which a folder's own files are called, however many; no link is one."""
+    _refuse_link(folder)
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as files:
+        for each in files:
+            if each.name.endswith(".md") and each.is_file(follow_symlinks=False):
+                yield each.name.removesuffix(".md").rpartition("-")[2]
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that is not there. Raises: NotATeamFile where a link, or anything else, bears its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_link(path.parent)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        handle = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    except FileExistsError as why:
+        raise NotATeamFile(file=str(path), why="something that is no file of the team bears its name") from why
+    finally:
+        os.close(folder)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise NotATeamFile(file=str(folder), why="the folder is a link to another place")
 
 
 def _key_of(entry: TeamEntry) -> str:
@@ -164,8 +198,12 @@ def _taken_in(reader: Reader, locations: tuple[str, ...]) -> dict[str, str]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """The files to be read, and each folder that holds more of them than are."""
     for each in _FOLDERS:
-        yield from sorted((folder / each).glob("*.md"))[:MOST_FILES]
+        found = sorted(path for path in (folder / each).glob("*.md") if not path.is_dir())
+        yield from found[:MOST_FILES]
+        if len(found) > MOST_FILES:
+            yield folder / each
 
 
 def _entry(path: Path) -> TeamEntry:
@@ -173,10 +211,13 @@ def _entry(path: Path) -> TeamEntry:
     said = dict(line.partition(": ")[::2] for line in head.splitlines())
     if missing := [name for name in ("id", "kind", "from", "since") if not said.get(name)]:
         raise NotATeamFile(file=path.name, why=f"its head has no `{missing[0]}`")
-    datetime.fromisoformat(said["since"])
+    if not _ID.fullmatch(said["id"]):
+        raise NotATeamFile(file=path.name, why="its `id` is no id")
+    if not _EPOCH <= (since := date.fromisoformat(said["since"])) <= datetime.now(UTC).date() + timedelta(days=1):
+        raise NotATeamFile(file=path.name, why=f"its `since`, {since}, is no day of the past")
     if not 0 < len(text := text.strip()) <= LONGEST_NOTE:
         raise NotATeamFile(file=path.name, why=f"it has not 1 to {LONGEST_NOTE:,} characters")
-    return TeamEntry(id=said["id"][:64], folder=path.parent.name, kind=said["kind"], text=text, said_by=said["from"],
+    return TeamEntry(id=said["id"], folder=path.parent.name, kind=said["kind"], text=text, said_by=said["from"],
                      since=said["since"])  # fmt: skip
 
 

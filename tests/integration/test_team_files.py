@@ -22,7 +22,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.exporting import export
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
-from memctl.api.write.team_files import export_team, import_team, team_entries
+from memctl.api.write.team_files import MOST_FILES, NotATeamFile, export_team, import_team, team_entries
 from memctl.cli.ask.context import decision_line
 from memctl.cli.main import memctl
 from memctl.domain.events.event import Micros, NewEvent
@@ -155,6 +155,54 @@ def test_what_was_forgotten_does_not_come_back_by_a_teams_files(
     came = log.execute("SELECT payload->>'text' FROM memctl.events WHERE actor = 'import'").fetchall()
     assert ({text for (text,) in came} - {NOTE}, account.lines) == (set(), len(held))
     assert "session" in asked or not came
+
+
+def test_an_export_follows_no_link_and_knows_every_file_that_is_there(
+    settings: Settings, written: Path, tmp_path: Path
+) -> None:
+    (known,) = (written / "claims").iterdir()
+    (precious := tmp_path / "precious").write_text("mine")
+
+    def again() -> int:
+        return len(export_team(settings, written, project=None, here=str(written.parent)).new)
+
+    for number in range(MOST_FILES + 1):
+        (written / "claims" / f"a{number}.md").touch()
+    assert again() == 0
+    known.unlink()
+    known.symlink_to(precious)
+    with pytest.raises(NotATeamFile, match="bears its name"):
+        again()
+    assert (precious.read_text(), known.is_symlink()) == ("mine", True)
+    for linked in (written / "claims", written):
+        moved = linked.rename(tmp_path / f"moved-{linked.name}")
+        linked.symlink_to(moved)
+        with pytest.raises(NotATeamFile, match="is a link"):
+            again()
+        linked.unlink()
+        moved.rename(linked)
+    team_entries(written, account := Account())
+    assert account.bad_lines == MOST_FILES + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", "a" * 8 + "\0"), ("id", "no-id"), ("since", "2999-01-01"), ("since", "0001-01-01"), ("since", "soon")],
+)
+def test_a_file_whose_head_nobody_wrote_is_a_bad_one_and_the_others_come_in(
+    settings: Settings, written: Path, tmp_path: Path, name: str, value: str
+) -> None:
+    shutil.copytree(written, theirs := tmp_path / "clone" / ".memory")
+    (path,) = theirs.rglob("*.md")
+    lines = path.read_text().splitlines()
+    (path.parent / "other.md").write_text(
+        "\n".join(f"{name}: {value}" if line.startswith(f"{name}: ") else line for line in lines)
+    )
+    with IngestWriter(settings) as intake:
+        import_team(intake, settings, theirs, account := Account())
+    assert (account.new, account.bad_lines, [Path(each.file).name for each in account.bad]) == (1, 1, ["other.md"])
+    assert team_entries(theirs, dry := Account())
+    assert dry.bad_lines == 1
 
 
 def test_an_edited_file_is_new_words_under_the_same_id(written: Path) -> None:
