@@ -168,7 +168,7 @@ def export(
     file: Path | None, session: str | None, project: str | None, team: Path | None, recipient: str | None
 ) -> None:
     """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`; or with `--team`
-    what a project holds true as Markdown files, nothing personal.
+    what a project holds true as Markdown files, nothing in the first person (English, Korean).
 
     The first line says what it is, each other line is an event, the last has their number and checksum
     (docs/export.md).
