@@ -2,7 +2,7 @@
 
 import msgspec
 
-from memctl.domain.events.facts import Episode, FilePatch, Pivot, ToolTally
+from memctl.domain.events.facts import Episode, EpisodeDecision, FilePatch, Pivot, ToolTally
 from memctl.domain.events.open_threads import Thread
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.structs import carried_over
@@ -44,7 +44,7 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[ToolTally, ...] = ()
     plan: tuple[str, ...] = ()
     plan_summary: str = ""
-    decisions: tuple[str, ...] = ()
+    decisions: tuple[EpisodeDecision, ...] = ()
     pivots: tuple[Pivot, ...] = ()
     patches: tuple[FilePatch, ...] = ()
     lines_added: int = 0

@@ -1,10 +1,11 @@
 """L4: the one searchable row per memory, whatever made it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from memctl.domain.events.facts import Episode, SectionWritten, Turn
+from memctl.domain.events.facts import Episode, EpisodeDecision, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.graduation import length_of
@@ -21,7 +22,7 @@ from memctl.domain.language.prompt_origin import is_typed
 from memctl.domain.language.tasks import titled
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
 from memctl.domain.support.location import NOWHERE, is_in_another_memory
-from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, words_of, words_to_all
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.commits import Commit
@@ -190,6 +191,17 @@ def _answers(turn: Turn, most: int, *, why: bool = True) -> str:
     return "\n\n".join(kept)
 
 
+def _decided(decisions: tuple[EpisodeDecision, ...]) -> Iterator[str]:
+    """A line for each origin that decided something: no words of one can stand for another's."""
+    for said_by in dict.fromkeys(each.said_by for each in decisions):
+        said = "; ".join(
+            f"{'Cause: ' if each.kind == 'cause' else ''}{' '.join(each.text.split())}"
+            for each in decisions
+            if each.said_by is said_by
+        )
+        yield f"Decided ({words_to_all(said_by)}): {clipped(said, 900)}"
+
+
 def _of_episode(episode: Episode) -> Memory:
     at = int(episode.occurred_at)
     end = max(int(episode.ended_at), at)
@@ -200,7 +212,7 @@ def _of_episode(episode: Episode) -> Memory:
         f"Outcome: {outcome}" + (f" ({one_line(episode.why, 160)})" if episode.why else ""),
         f"Problem: {clipped(episode.problem, 400)}" if episode.problem else "",
         f"Solution: {clipped(said, 700)}" if said else "",
-        f"Decided: {clipped('; '.join(episode.decisions), 900)}" if episode.decisions else "",
+        *_decided(episode.decisions),
         f"Files: {listed(episode.files)}" if episode.files else "",
         f"Left open: {'; '.join(thread.text for thread in episode.threads)}" if episode.threads else "",
     )
@@ -220,7 +232,7 @@ def _of_episode(episode: Episode) -> Memory:
             clipped(episode.description, 600),
             clipped(episode.problem, 500),
             clipped(said, 900),
-            clipped(" ".join(episode.decisions), 2400),
+            clipped(" ".join(each.text for each in episode.decisions), 2400),
             clipped(" ".join(("left open", *(thread.text for thread in episode.threads))), 400)
             if episode.threads
             else "",

@@ -23,7 +23,7 @@ from memctl.infra.embedded import instance
 from memctl.infra.embedded.programs import SERVERS
 from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.spaces import space_names
+from memctl.infra.log.spaces import elsewhere, space_names
 from memctl.infra.settings import Settings
 from memctl.workers.erasure.erase import nothing_rebuilt
 
@@ -65,6 +65,12 @@ def write(settings: Settings, folder: Path | None, keep: int | None) -> Path:
     """`memctl.infra.backup.copies.backup` over a connection of its own."""
     with connect(settings.require("database_url"), name="memctl backup") as connection:
         return backup(settings, connection, folder, keep)
+
+
+def left_out(settings: Settings) -> dict[str, str]:
+    """The spaces that a backup of this database leaves out, each with the database that it lives on."""
+    with connect(settings.require("database_url"), name="memctl backup") as connection, outages():
+        return elsewhere(connection)
 
 
 def restored(settings: Settings, file: Path, receipts: Iterable[Path]) -> Restored:

@@ -27,6 +27,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.projects.identity import WaitingCheckout, why_waiting
 from memctl.domain.support.wording import number
 from memctl.infra import queue
+from memctl.infra.backup.sealed import plain_folders
 from memctl.infra.backup.wal_archive import wal_archive
 from memctl.infra.beside import beside
 from memctl.infra.database import Connection, connect, pooled, single_row
@@ -125,6 +126,12 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
         "data directory", "set aside", number(len(found.aside), "damaged file"),
         (folder / name for name in found.aside),
         advice="what it held was built again or starts empty; look at it, then delete it",
+    )  # fmt: skip
+    plain = list(plain_folders(folder))
+    yield check(
+        "data directory", "unsealed", number(sum(held for _, held in plain), "backup") + " being sealed or opened",
+        (f"{each} holds a plain backup that was left behind" for each, held in plain if not held),
+        advice="`memctl up` removes it",
     )  # fmt: skip
     refused = f"{number(found.refused, 'delivery', 'deliveries')} not kept: no room in the spool, or over 64 MiB"
     lost = [refused] if found.refused else []

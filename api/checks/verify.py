@@ -26,7 +26,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsRep
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.spaces import space_names
+from memctl.infra.log.spaces import at_home, space_names
 from memctl.infra.readmodels import coverage, dead_letters, generations
 from memctl.infra.settings_model import Settings
 from memctl.infra.vectors import CollectionMissing, QdrantClient, drift, outbox, store
@@ -50,6 +50,12 @@ _WORKERS = "see `memctl status` and the worker's log; `memctl up` starts what is
 
 Progress = Callable[[str, int, int], None]
 """Is called with what is being checked, how much of it is done, and how much there is (0: unknown)."""
+
+
+def for_its_log(settings: Settings) -> Settings:
+    """The settings for the database that the space lives on: its log is what is proved. Raises: DatabaseUnavailable."""
+    with at_home(settings, "memctl verify") as (_, there):
+        return there
 
 
 @dataclass

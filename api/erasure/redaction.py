@@ -14,12 +14,13 @@ from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
-from memctl.infra.database import Connection, advisory_lock, connect, outages
+from memctl.infra.database import Connection, advisory_lock
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
+from memctl.infra.log.spaces import at_home
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import outbox
@@ -57,11 +58,7 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
     """
     cut: Counter[str] = Counter()
     looked_at, changed = 0, 0
-    with (
-        outages(),
-        connect(settings.require("database_url"), name="memctl redact") as log,
-        advisory_lock(log, LOCK) as mine,
-    ):
+    with at_home(settings, "memctl redact") as (log, settings), advisory_lock(log, LOCK) as mine:
         if not mine:
             raise RedactionAtWork
         generations.ensure_live(log, settings.stage1_shards)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.copies import backup, backups, folder_of, remove_unfinished
+from memctl.infra.backup.sealed import clear
 from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
@@ -39,6 +40,7 @@ def scrub(settings: Settings, notify: Callable[[str], None] = lambda _: None) ->
         copy_cluster(places)
         finish_scrub(places)
         remove_unfinished(folder)
+        clear(places.data)
     finally:
         if ran or backups(folder):
             instance.up(load_settings(), report=notify)

@@ -12,7 +12,7 @@ from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
 from memctl.api.reading.views import shown_as
 from memctl.domain.support.provenance import by_actor, through, words_of
-from memctl.infra.database import connect, outages
+from memctl.infra.log.spaces import at_home
 from memctl.infra.settings import Settings
 
 TEXT = 300
@@ -37,7 +37,7 @@ def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
 
 def claims_waiting(settings: Settings) -> int:
     """How many claims wait anywhere, up to the longest page. Raises: DatabaseUnavailable."""
-    with connect(settings.require("database_url"), name="memctl waiting") as connection, outages():
+    with at_home(settings, "memctl waiting") as (connection, _):
         reader = reader_of(connection, settings.space, OWNER)
         return len(waiting(reader, places_of(reader, EVERYWHERE), limit=LONGEST_PAGE).claims)
 

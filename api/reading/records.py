@@ -215,6 +215,14 @@ class FilePatch(Record, frozen=True, kw_only=True):
     description: str
 
 
+class EpisodeDecision(Record, frozen=True, kw_only=True):
+    """What was settled in an episode, and who settled it."""
+
+    text: str
+    said_by: str
+    kind: str
+
+
 class OpenThread(Record, frozen=True, kw_only=True):
     """What was left open."""
 
@@ -253,7 +261,7 @@ class EpisodeItem(Record, frozen=True, kw_only=True):
     tools: list[ToolTally]
     plan: list[str]
     plan_summary: str
-    decisions: list[str]
+    decisions: list[EpisodeDecision]
     pivots: list[Pivot]
     patches: list[FilePatch]
     lines_added: int

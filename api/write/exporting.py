@@ -38,11 +38,12 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import in_shape
 from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import IMPORTED, known_actor
-from memctl.infra.database import Connection, connect, outages, snapshot
+from memctl.infra.database import Connection, outages, snapshot
 from memctl.infra.files import opened
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
 from memctl.infra.log.mark import mark
+from memctl.infra.log.spaces import at_home
 from memctl.infra.settings import Settings
 
 VERSION = 1
@@ -100,7 +101,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
 def exported(settings: Settings, write: Callable[[bytes], Any], *, session: str | None, project: str | None) -> int:
     """`export` over a connection of its own."""
-    with connect(settings.require("database_url"), name="memctl export") as connection:
+    with at_home(settings, "memctl export") as (connection, _):
         return export(connection, settings.space, write, session=session, project=project)
 
 

@@ -5,8 +5,10 @@ reads them as another's words, which wait for a person. A file is named by its w
 content, so that two members who hold the same write the same file.
 """
 
+import contextlib
+import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,17 +22,18 @@ from memctl.api.reading.places import Places, on_machine, places_of, project_ask
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
-from memctl.domain.events.event import Micros, NewEvent, derived_of
-from memctl.domain.events.facts import InsightKind, quote_hash
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.facts import InsightKind
+from memctl.domain.knowledge.team_entries import KEY, claim_entry, decision_entry, key_of, lesson_entry, lesson_text
 from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
-from memctl.domain.session.episodes import CHOSE
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
-from memctl.domain.support.provenance import IMPORTED, RIGHTS
-from memctl.infra.database import connect, outages, snapshot
+from memctl.domain.support.provenance import IMPORTED, RIGHTS, words_to_all
+from memctl.infra.database import outages, snapshot
 from memctl.infra.files import read_file
 from memctl.infra.git import checkout_at
+from memctl.infra.log.spaces import at_home
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection
 
@@ -40,9 +43,11 @@ MOST_FILES = 5_000
 """Files that are read of each kind."""
 
 _FOLDERS = ("claims", "decisions", "strategies")
-_ORIGIN, _KEY = "team", "team/"
+_ORIGIN = "team"
 _PERSONAL = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
 """What somebody says of themselves."""
+_ID = patterns.compile(r"[0-9a-f-]{8,64}")
+_EPOCH = date(1970, 1, 1)
 _APART = patterns.compile(r"[^a-z0-9]+")
 
 
@@ -81,17 +86,14 @@ class TeamExport(msgspec.Struct, frozen=True):
 
 def export_team(settings: Settings, folder: Path, *, project: str | None, here: str | None) -> TeamExport:
     """Add a file for each thing that is held true of a project. Raises: UnknownProject, DatabaseUnavailable."""
-    with connect(settings.require("database_url"), name="memctl export") as connection, outages(), snapshot(connection):
+    with at_home(settings, "memctl export") as (connection, _), snapshot(connection):
         reader = reader_of(connection, settings.space, OWNER)
         found = sorted(_held(reader, project_asked(reader, project, here).name, here), key=lambda each: each.path)
-    there = {path.stem.rpartition("-")[2] for path in _files(folder)}
+    _refuse_link(folder)
+    there = {short for each in _FOLDERS for short in _known(folder / each)}
     new = [each for each in found if each.id[:8] not in there]
     for each in new:
-        path = folder / each.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.parent.is_symlink():
-            raise NotATeamFile(file=str(path.parent), why="the folder is a link to another place")
-        path.write_text(each.written())
+        _write(folder / each.path, each.written())
     return TeamExport([each.path for each in new], len(found) - len(new))
 
 
@@ -101,9 +103,13 @@ def is_team(folder: Path) -> bool:
 
 
 def team_entries(folder: Path, account: Account) -> list[TeamEntry]:
-    """What the files of a folder say; a file that cannot be read is a bad one in the account."""
+    """What the files of a folder say; a file that cannot be read is a bad one in the account, and so is what is beyond
+    the most that are read."""
     entries = []
     for path in _files(folder):
+        if path.is_dir():
+            account.refuse(path, 1, f"more than {MOST_FILES:,} files; the others were not read")
+            continue
         account.files += 1
         account.lines += 1
         try:
@@ -134,8 +140,37 @@ def import_team(writer: IngestWriter, settings: Settings, folder: Path, account:
     return sorted(text for key, text in before.items() if key not in events)
 
 
+def _known(folder: Path) -> Iterator[str]:
+    """The short ids by which a folder's own files are called, however many; no link is one."""
+    _refuse_link(folder)
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as files:
+        for each in files:
+            if each.name.endswith(".md") and each.is_file(follow_symlinks=False):
+                yield each.name.removesuffix(".md").rpartition("-")[2]
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that is not there. Raises: NotATeamFile where a link, or anything else, bears its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_link(path.parent)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        handle = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    except FileExistsError as why:
+        raise NotATeamFile(file=str(path), why="something that is no file of the team bears its name") from why
+    finally:
+        os.close(folder)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise NotATeamFile(file=str(folder), why="the folder is a link to another place")
+
+
 def _key_of(entry: TeamEntry) -> str:
-    return f"{_KEY}{entry.id}/{quote_hash(entry.text)}"
+    return key_of(entry.id, entry.text)
 
 
 def _noted(entry: TeamEntry, root: str) -> NewEvent:
@@ -156,15 +191,19 @@ def _taken_in(reader: Reader, locations: tuple[str, ...]) -> dict[str, str]:
     rows = reader.connection.execute(
         "SELECT dedupe_key, payload FROM memctl.events WHERE space_id = %s AND stream = %s AND actor = %s"
         " AND location = ANY(%s) AND starts_with(dedupe_key, %s) AND payload IS NOT NULL",
-        [reader.space_id, NOTES, IMPORTED, list(locations), _KEY],
+        [reader.space_id, NOTES, IMPORTED, list(locations), KEY],
         binary=True,
     )
     return {key: msgspec.json.decode(payload, type=MemoryNoted).text for key, payload in rows}
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """The files to be read, and each folder that holds more of them than are."""
     for each in _FOLDERS:
-        yield from sorted((folder / each).glob("*.md"))[:MOST_FILES]
+        found = sorted(path for path in (folder / each).glob("*.md") if not path.is_dir())
+        yield from found[:MOST_FILES]
+        if len(found) > MOST_FILES:
+            yield folder / each
 
 
 def _entry(path: Path) -> TeamEntry:
@@ -172,10 +211,13 @@ def _entry(path: Path) -> TeamEntry:
     said = dict(line.partition(": ")[::2] for line in head.splitlines())
     if missing := [name for name in ("id", "kind", "from", "since") if not said.get(name)]:
         raise NotATeamFile(file=path.name, why=f"its head has no `{missing[0]}`")
-    datetime.fromisoformat(said["since"])
+    if not _ID.fullmatch(said["id"]):
+        raise NotATeamFile(file=path.name, why="its `id` is no id")
+    if not _EPOCH <= (since := date.fromisoformat(said["since"])) <= datetime.now(UTC).date() + timedelta(days=1):
+        raise NotATeamFile(file=path.name, why=f"its `since`, {since}, is no day of the past")
     if not 0 < len(text := text.strip()) <= LONGEST_NOTE:
         raise NotATeamFile(file=path.name, why=f"it has not 1 to {LONGEST_NOTE:,} characters")
-    return TeamEntry(id=said["id"][:64], folder=path.parent.name, kind=said["kind"], text=text, said_by=said["from"],
+    return TeamEntry(id=said["id"], folder=path.parent.name, kind=said["kind"], text=text, said_by=said["from"],
                      since=said["since"])  # fmt: skip
 
 
@@ -185,13 +227,15 @@ def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[Tea
     for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
         first = claim.claims[0]
         if claim.status == "verified" and first.kind not in ("profile", "expertise"):
-            words = RIGHTS[first.said_by].words.replace("by you", "by the user")
+            words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
-                             first.kind, str(first.polarity), first.canonical)  # fmt: skip
+                             claim_entry(first.kind, first.polarity, first.canonical))  # fmt: skip
     for episode in _rows(reader, models.episodes, within(models.episodes, places)):
         for each in episode.decisions:
-            if each.startswith(CHOSE):
-                yield from _made("decisions", "decision", each, "said by the user", episode.started_at, each)
+            if RIGHTS[each.said_by].as_users:
+                words = words_to_all(each.said_by)
+                yield from _made("decisions", "decision", each.text, words, episode.started_at,
+                                 decision_entry(each.text))  # fmt: skip
     yield from _lessons(reader, places)
 
 
@@ -201,17 +245,16 @@ def _lessons(reader: Reader, places: Places) -> Iterator[TeamEntry]:
         listed = strategies(reader, places, limit=LONGEST_PAGE, cursor=cursor)
         for each in listed.items:
             at = int(datetime.fromisoformat(each.first_seen).timestamp()) * 1_000_000
-            text = each.content or each.description or each.title
-            yield from _made("strategies", "strategy", text, each.origin, at, text)
+            text = lesson_text(each.title, each.description, each.content)
+            yield from _made("strategies", "strategy", text, each.origin, at, lesson_entry(text))
         if (cursor := listed.next) is None:
             return
 
 
-def _made(folder: str, kind: str, text: str, said_by: str, at: int, *parts: str) -> Iterator[TeamEntry]:
+def _made(folder: str, kind: str, text: str, said_by: str, at: int, entry: str) -> Iterator[TeamEntry]:
     if not _PERSONAL.search(text) and len(text) <= LONGEST_NOTE:
         day = datetime.fromtimestamp(at / 1_000_000, UTC).date().isoformat()
-        id = str(derived_of("team", folder, *parts))
-        yield TeamEntry(id=id, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
+        yield TeamEntry(id=entry, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
 
 
 def _rows(reader: Reader, p: Projection[Any], conditions: list[Condition]) -> Iterator[Any]:

@@ -5,11 +5,20 @@ import sys
 
 import click
 
-from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
+from memctl.api.reading.records import (
+    ActiveFile,
+    Context,
+    Decision,
+    EpisodeDecision,
+    PlanStep,
+    RecentError,
+    ToolResult,
+    WorkCounts,
+)
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, notice, print_json, when
 from memctl.cli.pages import in_json
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.provenance import Provenance, words_to_all
 from memctl.domain.support.wording import number
 
 WIDTH = 100
@@ -129,11 +138,15 @@ def _error(error: RecentError) -> str:
     return f"✗ {error.message}" + (f" (`{error.command[:60]}`)" if error.command else "")
 
 
-def _decision(decided: Decision) -> str:
-    who = "the user: " if decided.said_by == Provenance.USER_TYPED else ""
+def decision_line(decided: Decision | EpisodeDecision) -> str:
+    """A decision behind who took it: its own words say nothing of that."""
     cause = "cause: " if decided.kind == "cause" else ""
+    return f"{words_to_all(Provenance(decided.said_by))}: {cause}{decided.text}"
+
+
+def _decision(decided: Decision) -> str:
     why = f" ({decided.rationale})" if decided.rationale and decided.rationale not in decided.text else ""
-    return f"{who}{cause}{decided.text}{why}"
+    return f"{decision_line(decided)}{why}"
 
 
 def _result(result: ToolResult) -> str:

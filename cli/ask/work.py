@@ -5,6 +5,7 @@ from typing import Literal
 import click
 
 from memctl.api.reading.records import EpisodeItem, TaskItem
+from memctl.cli.ask.context import decision_line
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.groups import Verbs
@@ -139,7 +140,7 @@ def _parts(item: EpisodeItem) -> list[tuple[str, list[str]]]:
     return [
         ("beware", item.gotchas),
         ("tips", item.tips),
-        ("decided", item.decisions),
+        ("decided", list(map(decision_line, item.decisions))),
         ("pivots", [f"step {p.step}: {p.description}" + _in_brackets(p.reason) for p in item.pivots]),
         ("plan", [item.plan_summary, *item.plan] if item.plan else []),
         (

@@ -168,7 +168,8 @@ def _print(account: Account, examples: list[str], new: str) -> None:
     ignored = sum(account.ignored.values())
     click.echo(f"{number(account.files, 'file')}, {number(account.lines, 'row')}: {account.with_events} with events,"
                f" {ignored} ignored, {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
-    click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant")
+    gone = f", {account.forgotten} forgotten before" if account.forgotten else ""
+    click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant{gone}")
     for name, count in account.types.most_common():
         click.echo(f"  {count:>8}  {name}")
     for name, count in account.ignored.most_common():

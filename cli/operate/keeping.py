@@ -68,6 +68,12 @@ def backup(
 
         written = write(settings, folder, keep)
         manifest = archive.read_manifest(written)
+    if file is None:
+        from memctl.api.checks.backups import left_out
+
+        if others := left_out(settings):
+            named = ", ".join(f"{name} (on {database})" for name, database in others.items())
+            notice(f"not in it: {named}; back up that database too")
     events = manifest.tables["events"].rows
     if as_json:
         print_json(
@@ -166,7 +172,7 @@ def export(
     file: Path | None, session: str | None, project: str | None, team: Path | None, recipient: str | None
 ) -> None:
     """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`; or with `--team`
-    what a project holds true as Markdown files, nothing personal.
+    what a project holds true as Markdown files, nothing in the first person (English, Korean).
 
     The first line says what it is, each other line is an event, the last has their number and checksum
     (docs/export.md).

@@ -39,11 +39,13 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     memctl verify
     memctl verify ~/old-sessions --repair
     """
-    from memctl.api.checks.verify import Verification
+    from memctl.api.checks.verify import Verification, for_its_log
     from memctl.domain.support.wording import number
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
+    if settings.database_url is not None:
+        settings = for_its_log(settings)
     if rebuilt and settings.database_url is not None:
         from memctl.cli.operate.replay import watched
 

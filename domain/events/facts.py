@@ -477,6 +477,17 @@ class Pivot(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
+DecisionKind = Literal["choice", "cause"]
+
+
+class EpisodeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was settled in an episode. Who settled it stands in `said_by` alone, whatever the words claim."""
+
+    text: str
+    said_by: Provenance = Provenance.AGENT
+    kind: DecisionKind = "choice"
+
+
 class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
     """One task's work in one session, so far; final once `closed`. `occurred_at` is when it began.
 
@@ -506,7 +517,7 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     plan: tuple[str, ...] = ()
     plan_summary: str = ""
     """How many steps of the plan were done, and which were left; empty where there was none."""
-    decisions: tuple[str, ...] = ()
+    decisions: tuple[EpisodeDecision, ...] = ()
     pivots: tuple[Pivot, ...] = ()
     patches: tuple[FilePatch, ...] = ()
     lines_added: int = 0
@@ -568,7 +579,7 @@ class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="de
     text: str
     rationale: str = ""
     said_by: Provenance = Provenance.AGENT
-    kind: Literal["choice", "cause"] = "choice"
+    kind: DecisionKind = "choice"
     alternatives: tuple[str, ...] = ()
     stated: bool = False
     task: str = ""

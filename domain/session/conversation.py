@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Literal
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent, prompt_about
 from memctl.domain.events.fact_builder import FactBuilder, span_of
 from memctl.domain.events.facts import (
     Answered,
+    DecisionKind,
     DecisionTaken,
     InsightFound,
     Prompted,
@@ -303,7 +303,7 @@ class Conversation:
         decision: Decision,
         said_by: Provenance,
         *,
-        kind: Literal["choice", "cause"] = "choice",
+        kind: DecisionKind = "choice",
         stated: bool = False,
         planned: bool = False,
     ) -> None:
@@ -321,8 +321,7 @@ class Conversation:
             task=self.task,
         )
         if (episode := self.episode_of(placed)) is not None:
-            by_user = said_by is Provenance.USER_TYPED
-            episode.decided(decision.text, decision.rationale, cause=kind == "cause", planned=planned, by_user=by_user)
+            episode.decided(decision.text, decision.rationale, said_by, kind, planned=planned)
 
     def _claimed(
         self, placed: OrderedEvent, text: str, offset: int, about: str, said_by: Provenance, claims: Iterable[Claim]

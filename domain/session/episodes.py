@@ -6,7 +6,17 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.events.event import Micros
-from memctl.domain.events.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
+from memctl.domain.events.facts import (
+    DecisionKind,
+    Episode,
+    EpisodeDecision,
+    FilePatch,
+    Outcome,
+    Pivot,
+    Span,
+    TaskType,
+    ToolTally,
+)
 from memctl.domain.events.open_threads import Thread, threads_of
 from memctl.domain.events.processor_events import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.events.recalls import Recalls
@@ -18,12 +28,13 @@ from memctl.domain.language.summaries import account_of, gist_of, is_politeness,
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
+from memctl.domain.support.provenance import RIGHTS, Provenance
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
-DECISION, CHOSE = 400, "The user decided: "
-"""Characters of a decision: a question with what was answered, or a cause. And what stands before such an answer."""
+DECISION = 400
+"""Characters of a decision: a question with what was answered, or a cause."""
 
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy."""
@@ -95,7 +106,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     signatures: dict[str, None] = msgspec.field(default_factory=dict)
     tools: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     plan: tuple[tuple[str, str], ...] = ()
-    decisions: list[str] = msgspec.field(default_factory=list)
+    decisions: list[EpisodeDecision] = msgspec.field(default_factory=list)
     pivots: list[Pivot] = msgspec.field(default_factory=list)
     written_at: int | None = None
     """Uses of tools before the last change of any file, `changed_at` before that of one that the work is judged by."""
@@ -231,18 +242,18 @@ class EpisodeSoFar(Signs, kw_only=True):
         _keep(self.subjects, (clipped(subject, 140),), SUBJECTS)
 
     def decided(
-        self, text: str, rationale: str, *, cause: bool = False, planned: bool = False, by_user: bool = False
+        self, text: str, rationale: str, said_by: Provenance, kind: DecisionKind = "choice", *, planned: bool = False
     ) -> None:
         self.dirty = True  # a statement does nothing else to it
-        if cause:
+        if kind == "cause":
             self.cause = clipped(text, DECISION)
-        decision = f"Cause: {text}" if cause else f"{CHOSE}{text}" if by_user else text
-        if by_user:  # what is answered to a question takes the place of an earlier answer to it
-            self.decisions = [each for each in self.decisions if not asks_again(each.removeprefix(CHOSE), text)]
-        if len(self.decisions) < LINES and clipped(decision, DECISION) not in self.decisions:
-            self.decisions.append(clipped(decision, DECISION))
+        if RIGHTS[said_by].as_users:  # what is answered to a question takes the place of an earlier answer to it
+            self.decisions = [each for each in self.decisions if not asks_again(each.text, text)]
+        decision = EpisodeDecision(clipped(text, DECISION), said_by, kind)
+        if len(self.decisions) < LINES and decision not in self.decisions:
+            self.decisions.append(decision)
             if not planned:  # what was planned before the work is no turn of it
-                self.pivot(decision if cause else f"Decision: {text}", rationale)
+                self.pivot(f"{'Cause' if kind == 'cause' else 'Decision'}: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
         """Descriptions are cut at 50 characters, reasons at 100."""
@@ -380,7 +391,9 @@ class EpisodeSoFar(Signs, kw_only=True):
             ),
             plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
             plan_summary=self._plan_summary(),
-            decisions=tuple(each for each in self.decisions if each != clipped(f"Cause: {problem}", DECISION)),
+            decisions=tuple(
+                each for each in self.decisions if (each.kind, each.text) != ("cause", clipped(problem, DECISION))
+            ),
             pivots=tuple(self.pivots),
             patches=tuple(patch.shown(path) for path, patch in list(self.files.items())[:PATCHES]),
             lines_added=self.added,

@@ -66,6 +66,11 @@ def trust_of(said_by: Provenance, *, proved: bool = False) -> int:
     return PROVED if proved else RIGHTS[said_by].trust
 
 
+def words_to_all(said_by: Provenance) -> str:
+    """An origin as it is written where nobody knows who will read it."""
+    return RIGHTS[said_by].words.replace("by you", "by the user")
+
+
 def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", asking: str = "") -> str:
     """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, or it came through
     that member's key, `confirmed` by a person."""

@@ -53,6 +53,11 @@ _UNREADABLE = (
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
+_LAST_POSITION = 1 << 53
+"""Readers hold no later one."""
+_MOST_PARTITIONS = 100
+"""Of the log, that are made in one transaction."""
+
 _NEVER_WRITTEN = """
 SELECT FROM memctl.events WHERE position NOT BETWEEN 1 AND 1::bigint << 53
     OR occurred_at NOT BETWEEN '0001-01-02' AND '9999-12-30' OR recorded_at NOT BETWEEN '0001-01-02' AND '9999-12-30'
@@ -190,7 +195,9 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
         for table in reversed(tables):
             if table != "events":  # there is none, and nothing may delete from it
                 connection.execute(sql.SQL("DELETE FROM memctl.{}").format(sql.Identifier(table)))
-        connection.execute("SELECT memctl.make_partitions(%s, %s)", [POSITIONS, manifest.position])
+        # Each takes locks until the end, and there are only so many of those.
+        size = max(POSITIONS, manifest.position // _MOST_PARTITIONS)
+        connection.execute("SELECT memctl.make_partitions(%s, %s)", [size, manifest.position])
         connection.execute("SELECT set_config('memctl.covered', 'entered', true)")  # they are entered below
         for table in tables:
             statement = sql.SQL("COPY memctl.{} ({}) FROM STDIN").format(
@@ -275,6 +282,8 @@ def _manifest(file: Path, archive: zipfile.ZipFile) -> BackupManifest:
         raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem
     if found.format != FORMAT or set(found.tables) - set(TABLES):
         raise BadBackup(file=str(file), why="it was written by a newer memctl")
+    if not 0 <= found.position <= _LAST_POSITION:
+        raise BadBackup(file=str(file), why="its position is one that no log reaches")
     if not {"spaces", "events"} <= set(found.tables):
         raise BadBackup(file=str(file), why="it lacks a table")
     return found

@@ -7,6 +7,9 @@ the disk unsealed for as long as that takes, readable by its owner alone. Format
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,16 +83,57 @@ def unsealed(file: Path, identity: Path | None, beside: Path) -> Iterator[Path]:
         try:
             with open(file, "rb") as read, open_private(plain) as out:
                 _age().decrypt_io(read, out, keys)
-        except _age().DecryptError as why:
+        except (OSError, _age().DecryptError) as why:  # age reports a body that was cut or changed as an OSError
             raise NotOpened(file=str(file), key=str(identity), why=str(why)) from why
         yield plain
 
 
 @contextlib.contextmanager
 def plain_in(data_dir: Path) -> Iterator[Path]:
-    """A folder of ours alone for what is not sealed yet, or any more; it goes again."""
-    with tempfile.TemporaryDirectory(prefix=UNSEALED, dir=data_dir) as folder:
-        yield Path(folder)
+    """A folder of ours alone for what is not sealed yet, or any more; it goes again. It is locked meanwhile: who is
+    killed leaves one behind that nobody holds, which `clear` removes."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=UNSEALED, dir=data_dir))
+        with contextlib.ExitStack() as ends:
+            ends.callback(shutil.rmtree, folder, ignore_errors=True)
+            if ends.enter_context(_held(folder)):
+                yield folder
+                return  # else it was taken for one that was left behind, before it was locked
+
+
+def plain_folders(data_dir: Path) -> Iterator[tuple[Path, bool]]:
+    """The folders that hold what is not sealed, each with whether some process is at work in it."""
+    for folder in sorted(data_dir.glob(f"{UNSEALED}*")):
+        with _held(folder) as ours:
+            yield folder, not ours
+
+
+def clear(data_dir: Path) -> list[Path]:
+    """Remove the folders that were left behind, as by a crash. Returns those that are in use, which stay."""
+    in_use = []
+    for folder, held in plain_folders(data_dir):
+        if held:
+            in_use.append(folder)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    return in_use
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[bool]:
+    """Lock a folder for as long as it is looked at or worked in; False where somebody else has it, or removed it."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder.exists() and os.fstat(handle).st_ino == folder.stat().st_ino
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(handle)
 
 
 def _identities(file: Path, identity: Path | None) -> list[Any]:

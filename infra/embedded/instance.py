@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup import sealed
 from memctl.infra.beside import beside
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
@@ -113,6 +114,7 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
     places.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
     with _alone(places, report):
+        sealed.clear(places.data)
         if supervisor.running(places) is None:
             finish_scrub(places)
         instance = prepare(places, wanted) if supervisor.running(places) is None else recalled(places)

@@ -95,6 +95,22 @@ def connected(settings: Settings, space: str, name: str) -> Iterator[Connection]
         yield connection
 
 
+@contextlib.contextmanager
+def at_home(settings: Settings, name: str) -> Iterator[tuple[Connection, Settings]]:
+    """A connection to where the settings' space lives, and the settings for that database. Whatever reads or writes
+    one space by itself opens it so. Raises: NotRunning, UnknownDatabase, DatabaseUnavailable."""
+    with outages():
+        connection, database = connect_to(settings, settings.space, name)
+        with connection:
+            yield connection, settings.on(database)
+
+
+def elsewhere(connection: Connection) -> dict[str, str]:
+    """The spaces that the directory knows and that live on another database, each with its name."""
+    rows = connection.execute("SELECT name, database FROM memctl.spaces WHERE database <> '' ORDER BY name")
+    return dict(rows.fetchall())
+
+
 def connect_to(settings: Settings, space: str, name: str) -> tuple[Connection, str]:
     """A connection to where a space lives, and that database's name. Raises: NotRunning, UnknownDatabase,
     DatabaseUnavailable."""

@@ -9,6 +9,7 @@ import psycopg
 import pyrage
 from commandline import Memctl
 
+from memctl.infra.backup.sealed import plain_in
 from memctl.infra.transcripts.files import EXAMPLE
 from memctl.workers.erasure.erasure_register import UNKNOWN, files_of
 
@@ -50,6 +51,21 @@ def test_what_is_sealed_is_opened_by_its_key_alone(memctl: Memctl, tmp_path: Pat
     memctl("import", str(tmp_path / "log.jsonl.age"), "--mine", "--identity", str(tmp_path / "key"))
     memctl("backup", str(tmp_path), "--to", "age1nobody", code=2)
     assert not list(memctl.data.glob("unsealed-*"))
+
+
+def test_a_plain_backup_that_a_crash_left_is_named_by_doctor_and_gone_with_the_next_forgetting(memctl: Memctl) -> None:
+    memctl("note", "We rely on the hx2rwp93ka mole protocol everywhere.")
+    left = memctl.data / "unsealed-crashed"
+    left.mkdir()
+    memctl("backup", str(left))
+    assert f"{left} holds a plain backup that was left behind" in memctl("doctor", code=1)
+    with plain_in(memctl.data) as held:
+        done = memctl.json("forget", "--match", "the hx2rwp93ka mole protocol", "--yes")
+        assert any(str(held) in each for each in done["stays"])
+    assert not left.exists()
+    left.mkdir()
+    memctl("up")
+    assert not left.exists()
 
 
 def test_in_an_agents_shell_and_without_a_terminal_nobody_speaks_for_the_user(memctl: Memctl, tmp_path: Path) -> None:

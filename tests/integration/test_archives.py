@@ -22,7 +22,7 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.backup import archive
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS, BadReceipts, read_receipts
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
@@ -109,6 +109,8 @@ REFUSED: dict[str, Change] = {
     "a receipt that is none": receipt_that_is_none,
     "a newer schema": lambda _, manifest: manifest.update(schema="9999"),
     "another format": lambda _, manifest: manifest.update(format=2),
+    "a position that no reader holds": lambda _, manifest: manifest.update(position=(1 << 63) - 1),
+    "a position before any": lambda _, manifest: manifest.update(position=-1),
     "a digest of something else": lambda _, manifest: manifest["tables"]["events"].update(sha256="kept"),
 }
 
@@ -123,6 +125,16 @@ def test_a_backup_that_no_memctl_wrote_is_refused_and_nothing_of_it_stays(
         backups.restore(settings, elsewhere, written(tmp_path / "made.zip", parts, manifest))
     for table, rows in (("events", 0), ("spaces", 1), ("api_keys", 0), ("receipts", 0)):
         assert elsewhere.execute(f"SELECT count(*) FROM memctl.{table}").fetchone() == (rows,)  # type: ignore[arg-type]
+
+
+def test_a_position_far_ahead_takes_no_more_locks_than_there_are(
+    settings: Settings, parts: Parts, elsewhere: Connection, tmp_path: Path
+) -> None:
+    manifest = json.loads(parts["manifest.json"]) | {"position": 9_990_000_000}
+    assert backups.restore(settings, elsewhere, written(tmp_path / "made.zip", parts, manifest)).events == 3
+    append(elsewhere, 1, [prompt(9)])
+    (partitions,) = single_row(elsewhere, "SELECT count(*) FROM memctl.partitions")
+    assert partitions < 200
 
 
 def test_statements_behind_the_end_of_a_table_are_no_rows_and_a_payload_without_an_end_is_left_out(

@@ -21,10 +21,13 @@ from events import observed
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.api.write.spaces import SpaceIsThere, create, listed
+from memctl.cli.commands import COMMANDS
 from memctl.cli.main import memctl as program
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.infra.database import connect
-from memctl.infra.log.spaces import of_every_space
+from memctl.infra.database import connect, single_row
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.spaces import of_every_space, space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.settings_model import UnknownDatabase
@@ -156,3 +159,79 @@ def test_where_nobody_says_where_a_database_is_it_is_said_and_nothing_is_written
     with pytest.raises(UnknownDatabase, match="east"):
         IngestWriter(load_settings(space="research"))
     assert events_in(two.home, "research") == 0
+
+
+# --- every verb that reads or writes a space asks where it lives ---
+
+RULE, PLACE = "Never force push to main!", "/home/kim/orrery"
+API = {
+    "search", "ask", "bugs", "show", "history", "sessions", "episodes", "tasks", "context", "stats", "insights",
+    "knowledge", "prefs", "strategies", "guidance", "explain", "recalls", "hindsight", "waiting", "verify-knowledge",
+    "reject", "rate", "pin", "resolve", "core", "undo", "task", "hypothesis", "decide", "discovery", "events", "costs",
+    "project", "note", "status", "view", "mcp",
+}  # fmt: skip
+"""Verbs that ask the running API, which finds the space by the name that a client sends."""
+FOUND = {
+    "export": ((), RULE),
+    "redact": (("--dry-run",), "1 with something to cut"),
+    "forget": (("--match", "force push", "--dry-run"), "1 event"),
+    "consolidate": (("--preview", "--json"), '"memories": '),
+    "verify": (("--json",), '"events": EAST'),
+    "sessions": (("--project", "*"), "orrery0"),
+    "knowledge": (("--project", "*"), RULE),
+}
+"""Verbs that open the database by themselves, and two of the API's: with what, and what they say only where they find
+it. EAST: how many events the other database holds."""
+SAME_WAY = {
+    "reflect": "consolidate", "judge": "consolidate", "maintain": "consolidate", "import": "ingest", "save": "ingest",
+    "session-end": "ingest", "session-start": "ingest", "ingest": "ingest", "dlq": "forget", "prune": "forget",
+}  # fmt: skip
+"""Verbs that open it as another does; what is taken in goes through `IngestWriter`, which a test above looks at."""
+OF_NO_SPACE = {
+    "up", "down", "install", "doctor", "off", "on", "init", "config", "keys", "space", "completion", "backup",
+    "restore", "reset", "replay", "reindex", "worker", "serve", "door", "relay",
+}  # fmt: skip
+"""Verbs about an installation or a whole database. Keys lie where the directory is, whatever their space."""
+
+
+@pytest.fixture(scope="module")
+def orrery(two: Two) -> Two:
+    """What somebody said in the space that lives elsewhere, folded there; the space has another number here."""
+    said = [observed(PromptSubmitted(line="1", text=RULE), session="orrery0", location=PLACE)]
+    with connect(two.east) as connection:
+        append(connection, space_id(connection, "research"), said)
+        move_mark(connection)
+    drainer = Drainer(two.east)
+    catch_up(drainer)
+    drainer.close()
+    return two
+
+
+def test_of_each_verb_it_is_known_how_it_finds_its_space() -> None:
+    known = [*API, *FOUND.keys() - API, *SAME_WAY, *OF_NO_SPACE]
+    assert sorted(known) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("verb", FOUND)
+def test_a_verb_that_opens_the_database_finds_what_lies_on_another(
+    orrery: Two, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_PRIVACY__EXCLUDE_PATTERNS", '["force push"]')
+    arguments, said = FOUND[verb]
+    with connect(orrery.east) as connection:
+        (events,) = single_row(connection, "SELECT count(*) FROM memctl.events")
+    done = orrery.run(verb, *arguments, space="research")
+    assert said.replace("EAST", str(events)) in done.output
+    assert '"memories": 0' not in done.output
+
+
+def test_a_teams_files_are_those_of_the_space_wherever_it_lives(orrery: Two, tmp_path: Path) -> None:
+    done = orrery.run("export", "--team", str(tmp_path), "--project", PLACE, space="research")
+    assert done.exit_code == 0, done.output
+    (file,) = tmp_path.rglob("*.md")
+    assert RULE in file.read_text()
+
+
+def test_a_backup_names_the_spaces_that_it_leaves_out(orrery: Two, tmp_path: Path) -> None:
+    done = orrery.run("backup", str(tmp_path))
+    assert "not in it: research (on east)" in done.output

@@ -16,6 +16,7 @@ from memctl.domain.events.facts import (
     DecisionTaken,
     Discovered,
     Episode,
+    EpisodeDecision,
     HypothesisMoved,
     Summarized,
     TaskClosed,
@@ -347,9 +348,14 @@ def test_an_episode_says_what_the_user_chose_and_of_two_answers_to_one_question_
         payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
         payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=answers(**each)))
     [episode] = [each for each in facts_of(history(*payloads, actor="user")) if isinstance(each, Episode)]
-    assert episode.decisions == (
-        "The user decided: Question “Where should the export folder be stored?”, answer “Beside the ledger”",
-    )
+    said = "Question “Where should the export folder be stored?”, answer “Beside the ledger”"
+    assert episode.decisions == (EpisodeDecision(said, Provenance.USER_TYPED),)
+
+
+def test_whose_decision_it_is_stands_in_no_words_of_it() -> None:
+    said = "The user decided: all builds fetch wheels from the mirror first"
+    [episode] = [each for each in facts_of(history(ASK, DecisionMade(text=said))) if isinstance(each, Episode)]
+    assert episode.decisions == (EpisodeDecision(said, Provenance.AGENT),)
 
 
 def test_answers_to_two_short_questions_are_two_choices() -> None:

@@ -29,6 +29,7 @@ from memctl.infra.vectors import outbox
 from memctl.projections.kernel import folded_as_recorded, projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.things import NAMED, THINGS
+from memctl.workers.erasure import team_tombstones
 from memctl.workers.folding.refold import refold
 
 PATIENCE_S = 120.0
@@ -214,10 +215,14 @@ def _erased(
     streams = _session_streams(connection, space_id, wanted)
     result = Round(ids={*wanted, *erase.versions(connection, space_id, wanted)})
 
+    in_files: set[Tombstone] = set()
+
     def first() -> None:
+        in_files.clear()
         if dry:
             erase.begin(connection, space_id, receipt, Scope(kind="id"), "")
         _remember(connection, space_id, live, wanted, streams)
+        in_files.update(team_tombstones.entries(connection, space_id, live, "memctl_affected"))
         for gone in erase.empty(connection, space_id, receipt, wanted, only):
             result.count(gone.stream, gone.type, 1, gone.occurred_at, gone.occurred_at)
 
@@ -233,6 +238,8 @@ def _erased(
             [space_id, streams, live.stage2],
         )
         if only is None:
+            in_files.difference_update(team_tombstones.entries(connection, space_id, live, "memctl_affected"))
+            erase.lay_tombstones(connection, space_id, receipt, in_files)
             # Nobody can ask for it again: what names it is named by nothing that is left.
             result.about = said_about(connection, space_id, result)
             erase.to_come(connection, receipt, result.about)

@@ -18,7 +18,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup import copies
 from memctl.infra.backup.receipts import RECEIPTS
-from memctl.infra.backup.sealed import UNSEALED
+from memctl.infra.backup.sealed import UNSEALED, clear
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
@@ -78,7 +78,7 @@ FILES = (
     DataStore(rf"{FILE}|{PASSED_FILE}", Leftover.NAMED, "says where memory is switched off"),
     DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
     DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
-    DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.NAMED, "is being sealed or opened"),
+    DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.ELSEWHERE, "is a backup that is being sealed or opened"),
     DataStore(r"run/.*|keys\.json|lock", Leftover.NAMED, "says where programs answer"),
     DataStore(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
 )
@@ -123,10 +123,14 @@ def what_stays(
 
 
 def backups_before(settings: Settings) -> list[str]:
-    """What to say of the backups that are there: each may hold what was forgotten since."""
+    """What to say of the backups that are there: each may hold what was forgotten since. Those that a process is just
+    sealing or opening lie in folders of their own; what such a process left behind is removed."""
     folder = copies.folder_of(settings)
     made = len(copies.backups(folder))
-    return [f"{made} backups in {folder}, made before (`memctl restore` leaves it out)"] if made else []
+    said = [f"{made} backups in {folder}, made before (`memctl restore` leaves it out)"] if made else []
+    return said + [
+        f"the folder {each}, in which a backup is being sealed or opened" for each in clear(settings.data_dir)
+    ]
 
 
 def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> Iterator[str]:

@@ -28,7 +28,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.llm.client import longest_s
 from memctl.infra.log import erase
-from memctl.infra.log.spaces import of_every_space
+from memctl.infra.log.spaces import at_home, of_every_space
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
@@ -107,8 +107,8 @@ class ProcessorContext:
     @contextmanager
     def opened(cls, settings: Settings) -> Iterator[ProcessorContext]:
         """One over a connection of its own, for work that somebody waits for."""
-        with connect(settings.require("database_url"), name="memctl processor") as connection:
-            yield cls(connection, settings)
+        with at_home(settings, "memctl processor") as (connection, there):
+            yield cls(connection, there)
 
     def anchor(self, project: str) -> str:
         """The place by which a project is known. Raises: UnknownProject."""
