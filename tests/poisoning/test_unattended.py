@@ -126,7 +126,7 @@ def test_what_a_persons_client_hands_over_stays_the_users(tmp_path: Path, mark: 
     assert of_the_user(handed_over(tmp_path, variables, client, mark + json.dumps(payload).encode()))
 
 
-@pytest.mark.parametrize("client", [name for name in get_args(Agent)])
+@pytest.mark.parametrize("client", list(get_args(Agent)))
 def test_in_no_clients_dialect_a_program_speaks_as_the_user(client: Agent) -> None:
     named = {"conversation_id": "x", "tool_output": ANSWERED, "error_message": refusal(client)["error"]}
     hooks = {
