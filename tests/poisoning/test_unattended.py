@@ -1,5 +1,5 @@
-"""Where a program, an SDK or an agent's shell speaks, nothing that it hands over is the user's word: no prompt, no refusal
-of a tool, no answer to a question."""
+"""Where a program, an SDK or an agent's shell speaks, nothing that it hands over is the user's word: no prompt, no
+refusal of a tool, no answer to a question."""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ def test_in_an_agents_shell_nobody_types_though_there_is_a_terminal(name: str) -
 @pytest.mark.parametrize(
     "command",
     [
-        "redact", "off", "off --recall", "on", "off --project .", "view", "view --no-open", "dlq drop 1 --reason x --yes",
-        "forget --match quartz --yes", "prune --older-than 9 --yes", "restore", "reset --confirm", "keys add friend",
+        "redact", "off", "off --recall", "on", "off --project .", "view", "view --no-open",
+        "dlq drop 1 --reason x --yes", "forget --match quartz --yes", "prune --older-than 9 --yes",
+        "restore", "reset --confirm", "keys add friend",
     ],
 )  # fmt: skip
 def test_an_agents_shell_takes_nothing_from_memory_and_signs_nobody_in(tmp_path: Path, command: str) -> None:
