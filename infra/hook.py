@@ -49,7 +49,7 @@ HOOK_VARIABLE = "CLAUDE_PROJECT_DIR"
 what it hands over."""
 
 AGENTS_SHELL = "agents-shell"
-LONGEST_STARTED = 64
+_LONGEST_STARTED = 64
 """Characters of the word for how a client was started."""
 
 ACKNOWLEDGED = b'{"ok": true'
@@ -239,7 +239,7 @@ def _started(client: str) -> str:
 
     Nothing that a program may have handed over is the user's word (`memctl.infra.transcripts.claude.is_unattended`).
     """
-    return AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(ENTRYPOINT_VARIABLE, "")[:LONGEST_STARTED]
+    return AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(ENTRYPOINT_VARIABLE, "")[:_LONGEST_STARTED]
 
 
 def _in_agents_shell(client: str) -> bool:
