@@ -4,8 +4,9 @@ Standard library only, and as little of it as can be, because a client waits for
 typing or contextlib on the way that is usually taken. It runs as part of `memctl`, and as a plain file (`python -I -S
 hook.py ingest --stdin`), which leaves out all that an environment adds to the start of an interpreter.
 
-A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, the `space` where one
-is meant, `size` in bytes) and then the raw payload. The same bytes travel over the door's socket and lie in the spool
+A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, `started`, the `space`
+where one is meant, `size` in bytes) and then the payload, byte for byte as it came. `started` says how the client was
+started, which no payload can say for itself. The same bytes travel over the door's socket and lie in the spool
 (`memctl.infra.hooks.spool`).
 """
 
@@ -19,7 +20,9 @@ TYPE_CHECKING = False  # as typing has it
 if TYPE_CHECKING:
     import _socket
 
-VERSION = 1
+VERSION = 2
+"""Of a delivery. The first had no `started` in its header."""
+
 MAX_PAYLOAD = 64 * 1024 * 1024
 MOST_FILES = 10_000
 MOST_BYTES = 512 * 1024 * 1024
@@ -46,6 +49,8 @@ HOOK_VARIABLE = "CLAUDE_PROJECT_DIR"
 what it hands over."""
 
 AGENTS_SHELL = "agents-shell"
+_LONGEST_STARTED = 64
+"""Characters of the word for how a client was started."""
 
 ACKNOWLEDGED = b'{"ok": true'
 """How the door's answer begins once a delivery is durable."""
@@ -150,9 +155,10 @@ def _deliver(options: dict[str, str]) -> None:
     off = _switched_off()
     if off == "both":
         return
-    payload = _with_entrypoint(_read_payload(options), options["--agent"])
+    payload, agent = _read_payload(options), options["--agent"]
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
-    delivery = header(identifier, at, options["--agent"], options["--event"], len(payload), space_meant()) + payload
+    head = header(identifier, at, agent, options["--event"], len(payload), space_meant(), _started(agent))
+    delivery = head + payload
     user = user_settings()
     data_dir = options["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
@@ -228,18 +234,12 @@ def _read_file(path: str, most: int) -> bytes:
     return text
 
 
-def _with_entrypoint(payload: bytes, client: str) -> bytes:
-    """The payload, with how Claude Code was started if a program may have started it: no payload says that.
+def _started(client: str) -> str:
+    """How the client was started, as Claude Code says it of itself; or that an agent's shell runs this.
 
-    A prompt of such a session is not the user's word (`memctl.infra.transcripts.claude.is_unattended`). Nor is one that
-    comes from a shell in which an agent runs commands.
+    Nothing that a program may have handed over is the user's word (`memctl.infra.transcripts.claude.is_unattended`).
     """
-    started = AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(ENTRYPOINT_VARIABLE, "")
-    body = payload.strip()
-    if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":
-        return payload
-    # Behind everything else: of a key that stands twice, the last one counts.
-    return body[:-1] + (b", " if body[1:-1].strip() else b"") + f'"memctl_entrypoint": "{started}"}}'.encode()
+    return AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(ENTRYPOINT_VARIABLE, "")[:_LONGEST_STARTED]
 
 
 def _in_agents_shell(client: str) -> bool:
@@ -279,12 +279,12 @@ def is_space(word: str) -> bool:
 _OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
-def header(identifier: str, at: int, agent: str, event: str, size: int, space: str = "") -> bytes:
+def header(identifier: str, at: int, agent: str, event: str, size: int, space: str = "", started: str = "") -> bytes:
     """The line before a payload of `size` bytes; `at` in microseconds since 1970."""
     meant = f'"space": "{space}", ' if space else ""
     return (
         f'{{"v": {VERSION}, "id": "{identifier}", "at": {at}, "agent": {_quote(agent)}, "event": {_quote(event)},'
-        f' {meant}"size": {size}}}\n'
+        f' "started": {_quote(started)}, {meant}"size": {size}}}\n'
     ).encode()
 
 

@@ -243,7 +243,7 @@ def parse(delivery: Delivery) -> ParsedHook:
     if delivery.agent not in get_args(Agent):
         return ParsedHook(why="not of a client that memctl knows")
     agent = cast(Agent, delivery.agent)
-    return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
+    return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event, delivery.started)
 
 
 def without_unsaved(parsed: ParsedHook, policy: CapturePolicy) -> ParsedHook:

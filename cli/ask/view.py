@@ -20,6 +20,9 @@ def view(no_open: bool) -> None:
     """
     import webbrowser
 
+    from memctl.infra.hooks.agent_shell import only_a_person
+
+    only_a_person("signs in to the viewer")
     with running() as client:
         address = client.viewer()
     click.echo(address)

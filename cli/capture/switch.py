@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 
 def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.hooks.capture_policy import BOTH, switch
     from memctl.infra.settings import load_settings
 
+    only_a_person("says where memory records and speaks")
     what = tuple(each for each, named in zip(BOTH, (save, recall), strict=True) if named) or BOTH
     place = os.path.abspath(os.path.expanduser(project)) if project else ""
     off = switch(load_settings().data_dir, on, what, session=session, project=place)

@@ -135,7 +135,9 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
     memctl dlq drop 17 --reason "a test that was never real"
     """
     from memctl.api.checks import dead_letters
+    from memctl.infra.hooks.agent_shell import only_a_person
 
+    only_a_person("leaves out what is at fault")
     if not id.isdecimal():
         source = _uuid(id)
         with _reading() as (settings, reader):

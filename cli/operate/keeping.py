@@ -243,8 +243,11 @@ def redact(dry_run: bool, as_json: bool) -> None:
     memctl redact --dry-run
     """
     from memctl.api.erasure.redaction import redact_past
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.settings import load_settings
 
+    if not dry_run:
+        only_a_person("redacts the past")
     done = redact_past(load_settings(), dry=dry_run, notify=notice)
     if as_json:
         print_json(done)

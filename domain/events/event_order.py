@@ -27,7 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
 from memctl.domain.support.location import by_key
-from memctl.domain.support.provenance import IMPORTED, through
+from memctl.domain.support.provenance import IMPORTED, is_persons, through
 from memctl.domain.support.text import digest_of
 
 Observed = Observation | Statement
@@ -418,8 +418,8 @@ def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent
     payload, event = first.payload, first.event
     for other in others:
         payload = filled(payload, other.payload)
-        # A hook may know what no transcript says: that a program asked. What is the user's is so by each report.
-        if isinstance(payload, PromptSubmitted) and event.actor == "user":
+        # A hook may know what no transcript says: that a program spoke. What is the user's is so by each report.
+        if is_persons(event.actor) and not is_persons(other.event.actor):
             event = msgspec.structs.replace(event, actor=other.event.actor)
     return msgspec.structs.replace(first, payload=payload, event=event, hook=others[0].cite)
 

@@ -123,6 +123,16 @@ def known_actor(actor: str) -> str:
     return actor if actor in (*_USERS, *_KEYED[1:], _MEMCTL) else _AGENT
 
 
+def unattended(actor: str) -> str:
+    """The actor of an event where no person is known to sit: what would be the user's word is an agent's."""
+    return _AGENT if actor in _USERS else actor
+
+
+def is_persons(actor: str) -> bool:
+    """Whether an event may hold a person's words: the user's, or a member's."""
+    return actor in _USERS or bool(member_of(actor))
+
+
 def member_called(key: str) -> str:
     """The name of the member whose key is called so."""
     return " ".join("".join(char for char in key if char.isprintable()).split())[:LONGEST_NAME] or "?"

@@ -19,6 +19,7 @@ import html
 import unicodedata
 from base64 import b32encode, b64encode
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from memctl.domain.support import patterns
@@ -81,6 +82,8 @@ _PIECES, _PIECE_LENGTH = 2, 5
 and how many letters of it are looked for."""
 _JOINED = patterns.compile(rb"""["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
 """What stands within words of a string that is written in parts."""
+_COUNTED = patterns.compile(rb"[ \t]*((?:[^\s:]{1,100}:)?)([0-9]{1,7})(\t|\xe2\x86\x92|[:|)]|  | \|)")
+"""What a tool puts before a line that it numbers: a file's name, the number, and what stands behind it."""
 _MARKS = r"[\s<>+\-|#*/;%!\x{2502}]*"
 
 
@@ -151,6 +154,8 @@ class WrittenForms:
         """What a text says without what its lines begin with alike, and what dumps in it show."""
         if b"\n" in folded and (self._pieces is None or self._pieces.within(bare)):
             lines = folded.split(b"\n")
+            if (uncounted := _uncounted(lines)) != lines:
+                yield b"\n".join(uncounted)
             for lengths in prefixes(lines):
                 if any(lengths):
                     yield b"\n".join(line[length:] for line, length in zip(lines, lengths, strict=True))
@@ -170,6 +175,19 @@ class WrittenForms:
             exact |= {each for each in words if mentions(said, self._canonical[each])}
         held |= exact
         near |= {each for each in asked - exact if len(skeleton(each.encode("utf-8", "replace"))) >= SHORTEST_SKELETON}
+
+
+def _uncounted(lines: list[bytes]) -> list[bytes]:
+    """Lines without their numbers where these go on counting. In the line before, the number may stand behind words:
+    what was pasted begins where somebody typed."""
+    left = lines[:1]
+    for before, line in pairwise(lines):
+        found = _COUNTED.match(line)
+        last = b"%s%d%s" % (found[1], int(found[2]) - 1, found[3]) if found else b""
+        at = before.find(last) if last else -1
+        counts = found is not None and at >= 0 and not before[:at][-1:].isdigit()
+        left.append(line[found.end() :] if found is not None and counts else line)
+    return left
 
 
 def readings(data: bytes) -> Iterator[bytes]:

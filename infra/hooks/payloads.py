@@ -32,7 +32,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.prompts import framed_by_another
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
-from memctl.domain.support.provenance import CLIENT
+from memctl.domain.support.provenance import CLIENT, unattended
 from memctl.infra.hook import AGENTS_SHELL
 from memctl.infra.hooks.dialects import in_claudes_words
 from memctl.infra.transcripts.claude import is_unattended
@@ -42,7 +42,8 @@ from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, ex
 from memctl.infra.transcripts.patches import structured_hunks
 
 ENTRYPOINT = "memctl_entrypoint"
-"""What `memctl.infra.hook` adds at the end of a payload: how its client was started, where that may be by a program."""
+"""In a payload: how its client was started, where its plugin knows that a program did. It takes trust away, and gives
+none: the header of the delivery counts as well."""
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
 _MAX_PAYLOAD = 64 * 1024 * 1024
@@ -79,11 +80,17 @@ class _HookFields(LineFields):
 
 
 def parse_hook(
-    raw: bytes, delivery_id: str, received_at: Micros, agent: Agent = "claude-code", event_name: str = ""
+    raw: bytes,
+    delivery_id: str,
+    received_at: Micros,
+    agent: Agent = "claude-code",
+    event_name: str = "",
+    started: str = "",
 ) -> ParsedHook:
     """The events of one delivery, under `hook:<delivery id>` (further ones `:1`, `:2`).
 
-    `event_name` is the hook that ran, for clients whose payload does not name it. Never raises.
+    `event_name` is the hook that ran, for clients whose payload does not name it; `started` how the client was, as the
+    delivery's header says. Never raises.
     """
     if len(raw) > _MAX_PAYLOAD:
         return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
@@ -93,7 +100,7 @@ def parse_hook(
         return ParsedHook(why=str(error))
     if event_name and not string(payload.get("hook_event_name")):
         payload = {**payload, "hook_event_name": event_name}
-    started = string(payload.get(ENTRYPOINT))
+    ways = (started, payload.get(ENTRYPOINT, ""))
     payload = in_claudes_words(agent, payload)
     name = string(payload.get("hook_event_name"))
     session = identifier(payload.get("session_id"))
@@ -110,10 +117,11 @@ def parse_hook(
         subagent_type=string(payload.get("agent_type")),
     )
     location = normalise(string(payload.get("cwd")))
-    by_agent = bool(common["subagent"]) or is_unattended(started) or _is_ephemeral(payload, agent)
+    alone = any(map(is_unattended, ways)) or _is_ephemeral(payload, agent)
+    by_agent = alone or bool(common["subagent"])
     by_client = not by_agent and name == "UserPromptSubmit" and _by_client(payload, agent, location)
     found = _observations(name, payload, common, "agent" if by_agent else CLIENT if by_client else "user")
-    files = _written(payload) if name in _WRITTEN and started != AGENTS_SHELL else ()
+    files = _written(payload) if name in _WRITTEN and AGENTS_SHELL not in ways else ()
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
@@ -126,7 +134,7 @@ def parse_hook(
                 payload=observation,
                 occurred_at=received_at,
                 dedupe_key=keys[index] if keys else hook_key(delivery_id) + (f":{index}" if index else ""),
-                actor=actor,
+                actor=unattended(actor) if alone else actor,
                 location=location,
                 session_id=session,
             )

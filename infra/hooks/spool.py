@@ -24,6 +24,9 @@ from memctl.infra.files import NoRegularFile, opened
 MAX_HEADER = 4096
 """Bytes of the line before a payload: names and times, of which each has a bound of its own."""
 
+_IN_THE_PAYLOAD = 1
+"""The version of deliveries whose payload says how the client was started."""
+
 UNFINISHED_S = 3600.0
 """A file that was not finished in this time never will be: its hook was killed."""
 
@@ -38,9 +41,12 @@ class Delivery(NamedTuple):
     payload: bytes
     space: str = ""
     """The space that is meant; empty for that of the door."""
+    started: str = ""
+    """How the client was started (`memctl.infra.transcripts.claude.is_unattended`)."""
 
     def encode(self) -> bytes:
-        return hook.header(self.id, self.at, self.agent, self.event, len(self.payload), self.space) + self.payload
+        size = len(self.payload)
+        return hook.header(self.id, self.at, self.agent, self.event, size, self.space, self.started) + self.payload
 
 
 class Refusals(NamedTuple):
@@ -73,9 +79,10 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
             raise NewerDelivery(why=f"the memctl that runs knows version {hook.VERSION}")
         version, size, identifier, at = header["v"], header["size"], str(header["id"]), header["at"]
         agent, event, space = str(header["agent"]), str(header.get("event", "")), str(header.get("space", ""))
+        started = "" if version == _IN_THE_PAYLOAD else str(header["started"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise BadDelivery(why=f"no header: {type(problem).__name__}") from problem
-    if version != hook.VERSION:
+    if version not in (_IN_THE_PAYLOAD, hook.VERSION):
         raise BadDelivery(why=f"its version is not {hook.VERSION}")
     if type(size) is not int or not 0 <= size <= hook.MAX_PAYLOAD:
         raise BadDelivery(why=f"its size is not a number of bytes up to {hook.MAX_PAYLOAD}")
@@ -85,7 +92,7 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
         raise BadDelivery(why="its time is not in microseconds between 1970 and the year 9999")
     if space and not hook.is_space(space):
         raise BadDelivery(why="no space is called so")
-    return Delivery(identifier, at, agent, event, b"", space), size
+    return Delivery(identifier, at, agent, event, b"", space, started), size
 
 
 def spool(folder: Path, delivery: Delivery) -> Path | None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import msgspec
@@ -78,6 +78,12 @@ _KEY_FILES = (".key",)
 
 _SHORT_PATH = LONGEST // 6
 """Characters of a location that is never too long."""
+
+_NAMING = {"value": ("name", "key"), "Value": ("Name", "Key"), "VALUE": ("NAME", "KEY")}
+"""The key that says what a value beside it is called, as in `{"name": …, "value": …}` or `headerValue`."""
+
+_LONGEST_NAMING = 200
+"""Characters of such a name, and of an option in a list of arguments."""
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
@@ -239,7 +245,24 @@ def _digest(name: str) -> str:
     return f"x{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-# One function: a case for each type that an event's fields have. It runs on every event, so it calls nothing further.
+def _called(object: dict[str, Any], key: str) -> str:
+    """What a value of an object is called: by its key, or by the name that stands beside a key for values."""
+    for naming in _NAMING.get(key[-5:], ()):
+        name = object.get(key[:-5] + naming)
+        if name.__class__ is str and 0 < len(name) <= _LONGEST_NAMING:
+            return name
+    return key
+
+
+def _option(before: Any) -> str:
+    """The option that a list's next value belongs to, as `--token`; "" where none stands before it."""
+    if before.__class__ is not str or before[:1] != "-" or len(before) > _LONGEST_NAMING:
+        return ""
+    word = before.lstrip("-")
+    return before if len(word) > 2 and word.replace("-", "").replace("_", "").isalnum() else ""
+
+
+# One function: a case for each type that an event's fields have. It runs on every event, so it calls little further.
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:
     """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands."""
     if isinstance(value, str):
@@ -249,6 +272,8 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         strings.extend(value)
         odd = depth > _MAX_DEPTH
         for name, inner in value.items():
+            if name[-5:] in _NAMING:
+                name = _called(value, name)
             if inner.__class__ is str:
                 strings.append(f'"{name}": "{inner}"' if name else inner)
             elif inner.__class__ is not bool and inner is not None and not odd:
@@ -259,9 +284,11 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         return max(abs(value.old_start), abs(value.new_start)) > _MOST_COUNTED
     if isinstance(value, (list, tuple)):
         odd = depth > _MAX_DEPTH
+        before: Any = None
         for inner in value:
             if not odd:
-                odd = _collect(inner, strings, key, depth + 1)
+                odd = _collect(inner, strings, _option(before) or key, depth + 1)
+            before = inner
         return odd
     if isinstance(value, msgspec.Struct):
         odd = False
@@ -308,9 +335,10 @@ class _Rewrite:
             return "[… nested too deeply …]"
         if isinstance(value, dict):
             kept = takewhile(self._has_room, value.items())
-            return {self.value(name): self.value(inner, name, depth + 1) for name, inner in kept}
+            return {self.value(name): self.value(inner, _called(value, name), depth + 1) for name, inner in kept}
         if isinstance(value, (list, tuple)):
-            return value.__class__(self.value(inner, key, depth + 1) for inner in takewhile(self._has_room, value))
+            kept_of = zip(takewhile(self._has_room, value), chain((None,), value), strict=False)
+            return value.__class__(self.value(inner, _option(before) or key, depth + 1) for inner, before in kept_of)
         if isinstance(value, Hunk):
             return self._hunk(value)
         if isinstance(value, msgspec.Struct):

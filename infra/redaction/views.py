@@ -6,7 +6,7 @@ import html
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import accumulate
 
 from memctl.domain.support import patterns
@@ -90,23 +90,7 @@ _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
 LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 """What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
 on its line from the line's beginning, or the lines of a key from its end."""
-_KEPT_APART = tuple(
-    patterns.compile(source.encode())
-    for source in (_NO_PROSE, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
-)
-"""The same, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
-_BEFORE, _BEHIND = 500, 4_000
-"""Bytes before such a place and behind it that are read without prefixes."""
-_PART = rb"""[^\s"'`<>(){}|,;:=/.]"""
-_VALUE = patterns.compile(
-    b"|".join(_PART + b"{%d}[0-9]" % before + _PART + b"{%d}" % (5 - before) for before in range(6))
-    + rb"|\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}"
-)
-"""What each value that a name stands before has: a digit among its letters, signs between them, or many."""
-_APART = bytes.maketrans(b"\t\n\f\r\"'`<>(){}|,;:", b" " * 17)
-"""What parts the words of a line."""
-_SHORTEST, _REMEMBERED = 6, 4_096
-"""Bytes of a word that may be a value, and words of which the answer is kept: one comes on many lines."""
+_KEPT_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
 _BELOW = 4
 """Lines below a name in which its value may stand, if it is not in the one above."""
 _MOST_REFUSED = 100
@@ -226,15 +210,10 @@ def _keeps_apart(data: bytes, start: int, stop: int) -> bool:
 
 def _holds_value(line: bytes, at: int = 0) -> bool:
     """Whether a word of a line from there on may be a secret."""
-    line = line[at:]
-    if not _VALUE.search(line):
+    if not _VALUE.search(line, at):
         return False
-    return any(len(word) >= _SHORTEST and _is_value(word) for word in line.translate(_APART).split(b" "))
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _is_value(word: bytes) -> bool:
-    return _VALUE.search(word) is not None and value_like(word.decode("utf-8", "replace"))
+    words = (word[0] for word in _WORD.finditer(line, at))
+    return any(_VALUE.search(word) and value_like(word.decode("utf-8", "replace")) for word in words)
 
 
 def _has_prefix(data: bytes, at: int, end: int) -> bool:

@@ -60,11 +60,11 @@ class _Tokens(TypedDict):
     tokens_cached: int
 
 
-def is_unattended(entrypoint: str) -> bool:
+def is_unattended(entrypoint: object) -> bool:
     """Whether a program may ask, and not a person: `claude -p` or an SDK of a script or of another agent, a server of
     MCP, an action of a repository, a command that an agent ran, whatever is not known. Nothing shows which of an SDK's
     prompts were typed, into an editor that is made with one."""
-    return entrypoint not in _PERSONS
+    return not isinstance(entrypoint, str) or entrypoint not in _PERSONS
 
 
 class Claude:
@@ -113,6 +113,7 @@ class Claude:
             # A subagent's message, wrapped. Its own transcript (`agent-*.jsonl`) has it under the same uuid.
             inner = mapping(data.get("message"))
             outer = {name: record.get(name) for name in ("sessionId", "cwd", "version", "gitBranch")}
+            outer |= {name: record[name] for name in ("entrypoint", "agentName") if name in record}
             if inner.get("type") in ("user", "assistant") and identifier(inner.get("uuid")):
                 found = self.read({**inner, **outer, "isSidechain": True, "agentId": data.get("agentId")}, place)
                 return found if not isinstance(found, str) else kind("progress", "agent_progress", found)
@@ -160,7 +161,7 @@ class Claude:
         if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
             return kind("queue-operation", record.get("operation"))
         line = _Line(record, _at(record, "enqueue", place))
-        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "agent" if line.unattended else "user")
+        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "user")
         return line.events
 
 
@@ -223,8 +224,8 @@ class _Line:
         self.common = session.fields(identifier(record.get("uuid")) or place, parent=parent)
         self.session = session
         sources = {string(each.get("promptSource")) for each in (record, mapping(record.get("attachment")))}
-        entrypoint = string(record.get("entrypoint"))
-        self.unattended = (
+        entrypoint = record.get("entrypoint") or ""
+        session.unattended = (
             is_unattended(entrypoint)
             or not sources <= _SOURCES
             or ("sdk" in sources and not entrypoint)
@@ -242,7 +243,7 @@ class _Line:
             return
         meta = meta or text.startswith(_CLIENT_TEXT)
         seen = PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common)
-        self.add(seen, "agent" if self.unattended and not meta else "")
+        self.add(seen)
 
     def user(self, record: dict[str, Any]) -> list[NewEvent] | str:
         content = mapping(record.get("message")).get("content")

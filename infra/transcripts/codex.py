@@ -54,7 +54,6 @@ class Codex:
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("codex")
-        self._unattended = False
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("payload"), dict)
@@ -85,12 +84,8 @@ class Codex:
         else:
             found = []
         moment = micros(record.get("timestamp"))
-        # What `codex exec` is given is a program's word, or another agent's.
-        events = [self._session.event(seen, moment, actor=self._asked_by(seen)) for seen in found]
+        events = [self._session.event(seen, moment) for seen in found]
         return events or kind(type, payload.get("type"), payload.get("role"))
-
-    def _asked_by(self, seen: Observation) -> str:
-        return "agent" if self._unattended and isinstance(seen, PromptSubmitted) else ""
 
     def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
         id, session = identifier(meta.get("id")), self._session
@@ -107,9 +102,10 @@ class Codex:
         session.location = normalise(string(meta.get("cwd"))) or session.location
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
-        # Of what is not known to be a person's place the prompts are nobody's. The first rollouts name none.
+        # What `codex exec` is given is a program's word, or another agent's; so is what is not known to be a person's.
+        # The first rollouts name no place.
         known = meta.get("source") in (None, "cli", "vscode") and meta.get("originator") != "codex_exec"
-        self._unattended = "subagent" not in source and not known
+        session.unattended = "subagent" not in source and not known
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(

@@ -57,7 +57,6 @@ class Copilot:
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("copilot-cli")
-        self._unattended = False
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict) and "id" in record
@@ -75,7 +74,7 @@ class Copilot:
             session.location = normalise(string(context.get("cwd"))) or session.location
             session.branch = string(context.get("branch")) or session.branch
         if type == "system.message" and data.get("role") == "system":
-            self._unattended = _UNATTENDED in string(data.get("content"))[:_BEGINNING]
+            session.unattended = _UNATTENDED in string(data.get("content"))[:_BEGINNING]
         common = session.fields(
             identifier(record.get("id")) or place,
             parent=identifier(record.get("parentId")),
@@ -84,10 +83,7 @@ class Copilot:
         )
         moment = micros(record.get("timestamp"))
         found = self._observations(type, data, common)
-        return [session.event(seen, moment, actor=self._asked_by(seen)) for seen in found] or kind(type)
-
-    def _asked_by(self, seen: Observation) -> str:
-        return "agent" if self._unattended and isinstance(seen, PromptSubmitted) and not seen.meta else ""
+        return [session.event(seen, moment) for seen in found] or kind(type)
 
     def _observations(self, type: str, data: dict[str, Any], common: LineFields) -> list[Observation]:
         match type:

@@ -21,7 +21,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.prompts import framed_by_another
 from memctl.domain.support import patterns
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
-from memctl.domain.support.provenance import CLIENT, IMPORTED
+from memctl.domain.support.provenance import CLIENT, IMPORTED, unattended
 from memctl.infra.transcripts.fields import MAX_DEPTH, shallow
 
 ZEROS = b"\0"
@@ -96,6 +96,8 @@ class Session:
         self.id = id
         self.location = location
         self.agent_version = self.model = self.branch = self.subagent = self.subagent_type = ""
+        self.unattended = False
+        """No person is known to sit there: a program asks, answers and refuses."""
 
     def fields(self, line: str, *, parent: str = "", model: str = "", subagent: str = "") -> LineFields:
         """What the events of a line share; `model` and `subagent` where the line has its own."""
@@ -119,7 +121,7 @@ class Session:
             payload=payload,
             occurred_at=occurred_at,
             dedupe_key=transcript_key(self.agent, self.id, payload.line, payload.block),
-            actor=actor or self._speaker(payload),
+            actor=unattended(actor or _actor(payload)) if self.unattended else actor or self._speaker(payload),
             location=location or self.location,
             session_id=self.id,
         )

@@ -40,7 +40,6 @@ class OpenCode:
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("opencode")
-        self._unattended = False
 
     def split(self, data: bytes) -> list[Any]:
         exported = decoded(data)
@@ -68,7 +67,7 @@ class OpenCode:
         session.location = normalise(string(info.get("directory")))
         # `opencode run` lets its session ask nobody anything.
         rules = [mapping(rule) for rule in items(info.get("permission"))]
-        self._unattended = any((rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in rules)
+        session.unattended = any((rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in rules)
         common = session.fields(own)
         payload: Observation = SessionStarted(source="startup", title=string(info.get("title")), **common)
         if parent:
@@ -109,7 +108,7 @@ class OpenCode:
                 found += asked
                 images = 0
                 argument = _ARGUMENT.search(string(part.get("text"))) and not part.get("synthetic")
-                by_program = by_program or self._unattended or bool(argument)
+                by_program = by_program or bool(argument)
         texts = () if self._session.subagent else (string(part.get("text")) for part in parts)
         if any(is_expanded(text, location, self.agent, created) for text in texts):
             return found, CLIENT

@@ -427,7 +427,7 @@ def test_what_cannot_be_drained_holds_nothing_up(place: Place, database_url: str
 
 
 def test_what_a_newer_memctls_hook_left_waits_for_a_door_that_knows_it(place: Place, database_url: str) -> None:
-    newer = delivery(1).encode().replace(b'{"v": 1,', b'{"v": 2, "new": [],')
+    newer = delivery(1).encode().replace(b'{"v": 2,', b'{"v": 3, "new": [],')
     place.spool.mkdir()
     (place.spool / "00000000000000000000-newer.delivery").write_bytes(newer)
     with place.open(database_url), closing(Client(place.door)) as client:

@@ -76,10 +76,8 @@ def started_in(folder: Path, variables: Mapping[str, str], agent: str, shell: st
     )  # fmt: skip
     [path] = (folder / "memory" / "spool").iterdir()
     head, _, payload = path.read_bytes().partition(b"\n")
-    assert json.loads(head)["size"] == len(payload)
-    given = json.loads(payload)
-    started: str = given.pop("memctl_entrypoint", "")
-    assert given == json.loads(said())
+    assert payload == said()
+    started: str = json.loads(head)["started"]
     return started
 
 
@@ -89,7 +87,9 @@ def started_in(folder: Path, variables: Mapping[str, str], agent: str, shell: st
         ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "claude-code", "sdk-cli"),
         ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "claude-code", "agents-shell"),
         (CLAUDES_HOOK, "claude-code", "sdk-cli"),
-        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": "cli"}, "claude-code", ""),
+        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": "cli"}, "claude-code", "cli"),
+        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": 'cli"x'}, "claude-code", 'cli"x'),
+        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": "cli" * 40}, "claude-code", ("cli" * 40)[:64]),
         ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_harness"}, "claude-code", "sdk-cli"),
         ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_agent"}, "claude-code", "agents-shell"),
         (
@@ -136,18 +136,6 @@ def test_what_an_agents_shell_puts_before_the_command_makes_no_hook_of_it(
     tmp_path: Path, variables: dict[str, str], agent: str, command: str
 ) -> None:
     assert started_in(tmp_path, variables, agent, command) == "agents-shell"
-
-
-def test_no_payload_says_for_itself_who_asks() -> None:
-    forged = b' {"prompt": "x", "memctl_entrypoint": "cli", "memctl\\u005fentrypoint": "cli"}\n'
-    with pytest.MonkeyPatch.context() as shell:
-        shell.setenv("CLAUDECODE", "1")
-        shell.delenv("CLAUDE_PROJECT_DIR", raising=False)
-        assert json.loads(hooks._with_entrypoint(forged, "claude-code")) == {
-            "prompt": "x",
-            "memctl_entrypoint": "agents-shell",
-        }
-        assert json.loads(hooks._with_entrypoint(b"{}", "claude-code")) == {"memctl_entrypoint": "agents-shell"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")

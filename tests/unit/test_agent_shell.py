@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from commandline import terminal
 
-from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES, in_agents_shell, speaker
+from memctl.cli.main import memctl as program
+from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES, NotByAgents, in_agents_shell, speaker
 
 
 def test_a_person_has_a_terminal_at_any_of_the_streams() -> None:
@@ -24,3 +28,18 @@ def test_in_an_agents_shell_nobody_types_though_there_is_a_terminal(name: str) -
         assert speaker({name: ""}, [typing]) == "user"
     assert in_agents_shell({name: "1"})
     assert not in_agents_shell({"PATH": "/bin"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "redact", "off", "off --recall", "on", "off --project .", "view", "view --no-open",
+        "dlq drop 1 --reason x --yes", "forget --match quartz --yes", "prune --older-than 9 --yes",
+        "restore", "reset --confirm", "keys add friend",
+    ],
+)  # fmt: skip
+def test_an_agents_shell_takes_nothing_from_memory_and_signs_nobody_in(tmp_path: Path, command: str) -> None:
+    environment = {"MEMCTL_DATA_DIR": str(tmp_path / "memory"), "HOME": str(tmp_path), "CLAUDECODE": "1"}
+    done = CliRunner(env=environment).invoke(program, shlex.split(command))
+    assert isinstance(done.exception, NotByAgents)
+    assert not (tmp_path / "memory").exists()

@@ -293,7 +293,10 @@ await say("of a person", "push");
 def test_opencodes_plugin_asks_who_speaks_in_a_session_of_before_a_restart(tmp_path: Path) -> None:
     sent = told_by_the_plugin(
         tmp_path,
-        """for (const id of ["a subagent's", "a program's", "a person's", "unknown"]) await say(id, "push");
+        """for (const id of ["a subagent's", "a program's", "a person's", "unknown"]) {
+  await hooks["tool.execute.after"]({ tool: "edit", sessionID: id, callID: "c", args: {} }, { output: "done" });
+  await say(id, "push");
+}
 await hooks.event({ event: { type: "session.idle", properties: { sessionID: "a subagent's" } } });
 """,
         client="""{ session: { get: async ({ path: { id } }) => ({ data: {
@@ -302,8 +305,10 @@ await hooks.event({ event: { type: "session.idle", properties: { sessionID: "a s
   "a person's": { id },
 }[id] }) } }""",
     )
-    by = {each["session_id"]: each.get("memctl_entrypoint", "a person") for each in sent}
-    assert by == {"a program's": "opencode-run", "a person's": "a person", "unknown": "opencode-run"}
+    for hook in ("UserPromptSubmit", "PostToolUse"):
+        of_it = [each for each in sent if each["hook_event_name"] == hook and each["session_id"] != "a subagent's"]
+        by = {each["session_id"]: each.get("memctl_entrypoint", "a person") for each in of_it}
+        assert by == {"a program's": "opencode-run", "a person's": "a person", "unknown": "opencode-run"}
 
 
 def told_by_the_plugin(tmp_path: Path, script: str, client: str = "{}") -> list[dict[str, Any]]:

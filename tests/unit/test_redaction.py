@@ -440,6 +440,87 @@ def test_the_key_of_a_value_tells_that_it_is_secret() -> None:
     assert prepared.payload.input == {"env": {"AWS_SECRET_ACCESS_KEY": "[redacted:aws-secret-key]", "HOME": "/root"}}
 
 
+DRAWN = "ptgUzEjfebzJ6sZWdoHIxrXl0gqn87b1"
+
+NAMED = [
+    ("Authorization", f"Bearer {DRAWN}"), ("X-Api-Key", DRAWN), ("Cookie", f"sid={DRAWN}"), ("STRIPE_SECRET", DRAWN),
+    ("Set-Cookie", f"sid={DRAWN}; HttpOnly"), ("Password", DRAWN),
+]  # fmt: skip
+"""Names as headers, cookies, variables and forms have them, each with a value that is secret for its name alone."""
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        lambda name, value: {"name": name, "value": value},
+        lambda name, value: {"value": value, "enabled": True, "key": name},
+        lambda name, value: {"Name": name, "Value": value},
+        lambda name, value: {"headerName": name, "headerValue": value},
+        lambda name, value: {"name": name, "value": [value]},
+        lambda name, value: {"name": name, "value": {"key": "x", "value": f"{name}: {value}"}},
+    ],
+)
+@pytest.mark.parametrize(("name", "value"), NAMED)
+def test_the_name_in_a_pair_tells_that_its_value_is_secret(
+    pair: Callable[[str, str], dict[str, Any]], name: str, value: str
+) -> None:
+    given = {"url": "https://shop.example.com", "headers": [pair("Accept", "application/json"), pair(name, value)]}
+    for payload in (ToolCalled(tool="mcp__http__send", input=given), NoticeReceived(kind="k", data=given)):
+        kept = prepare(event(payload))
+        assert DRAWN[:8].encode() not in msgspec.json.encode(kept.payload)
+        assert b"application/json" in msgspec.json.encode(kept.payload)
+        assert prepare(kept) == kept
+
+
+@pytest.mark.parametrize("option", ["--token", "--api-key", "--db-password", "-token", "--auth_token"])
+def test_the_option_in_a_list_of_arguments_tells_that_the_next_is_secret(option: str) -> None:
+    given = {"command": "deploy", "args": ["--region", "eu-central-1", option, DRAWN, "--verbose", "now"]}
+    kept = prepare(event(ToolCalled(tool="mcp__shell__run", input=given))).payload
+    assert isinstance(kept, ToolCalled)
+    assert kept.input["args"] == ["--region", "eu-central-1", option, "[redacted:assigned-secret]", "--verbose", "now"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "Content-Type", "value": "application/json"},
+        {"key": "theme", "value": "solarized-dark-2024"},
+        {"name": "token", "value": "{{API_TOKEN}}"},
+        {"name": DRAWN, "value": "x"},
+        {"name": "password " * 40, "value": DRAWN},
+        {"args": ["--token", "$TOKEN", "--output", "build/report-2024.json"]},
+        {"args": ["--no-token", "--", "src/a.py"]},
+        {"args": ["- password", "kx9QmZr4tLw8"]},
+        {"argv": ["bash", "-lc", "git log --since=2024-01-01"]},
+    ],
+)
+def test_what_a_pair_or_an_option_only_names_stays(given: dict[str, Any]) -> None:
+    asked = event(ToolCalled(tool="mcp__http__send", input=given))
+    assert prepare(asked) == asked
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: {"l": ["--password"] * n},
+        lambda n: {"l": ["--" + "a" * 190, "b"] * (n // 2)},
+        lambda n: {"l": [{"name": "n" * 190, "value": "v", "Value": "v", "VALUE": "v"}] * n},
+        lambda n: {"name": "n" * 190, "value": ["v"] * n},
+        lambda n: {f"{k}value": "v" for k in range(n)},
+    ],
+)
+def test_names_of_many_values_are_read_in_linear_time(made: Callable[[int], dict[str, Any]]) -> None:
+    def takes(size: int) -> float:
+        payload, least = ToolCalled(tool="x", input=made(size)), math.inf
+        for _ in range(3):  # noise only adds time
+            began = time.process_time()
+            prepare(event(payload))
+            least = min(least, time.process_time() - began)
+        return least
+
+    assert takes(8_000) < 8 * 3 * takes(1_000) + 0.05
+
+
 @pytest.mark.parametrize(
     "name", ["ses_3994a054fffedJCLU7MZInAJRI", "msg_01HqR7vT9xKpW3nYbZc5dEfG", "xk_9f8G7h6J5k4L3m2N1p0Q"]
 )

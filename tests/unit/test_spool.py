@@ -51,6 +51,17 @@ def test_a_hook_says_which_space_is_meant_where_one_may_be_called_so(
     assert (found._replace(payload=one.payload), size) == (one, 2)
 
 
+def test_a_header_says_how_the_client_was_started_or_its_payload_does() -> None:
+    one = delivery()._replace(started='odd "word"\n')
+    head = one.encode().split(b"\n")[0]
+    assert decode_header(head)[0].started == one.started
+    named = json.loads(head)
+    del named["started"]
+    with pytest.raises(BadDelivery, match="no header"):
+        decode_header(json.dumps(named).encode())
+    assert decode_header(json.dumps({**named, "v": 1}).encode())[0].started == ""
+
+
 @pytest.mark.parametrize("at", [-1, -(10**18), 253_370_764_800_000_000, 10**30, 1.5, True, None, "0", float("inf")])
 def test_a_time_outside_of_1970_to_9998_is_no_header(at: object) -> None:
     header = {"v": 1, "id": "a" * 32, "at": at, "agent": "codex", "event": "", "size": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import unicodedata
 
 import line_fronts
@@ -27,8 +28,6 @@ def test_a_phrase_is_held_in_whatever_form_it_is_written(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_it_is_held_in_that_form_within_json_as_a_table_is_copied(form: str) -> None:
-    import json
-
     copied = json.dumps({"text": FORMS[form](PHRASE)}).replace("\\", "\\\\")
     assert WrittenForms([PHRASE]).within(copied.encode()).held == {PHRASE}
 
@@ -43,6 +42,38 @@ def test_a_phrase_over_three_lines_is_seen_whatever_a_tool_puts_before_them(asid
     assert len(kept) <= 0.01 * len(fronts), kept
     other = "\n".join(line_fronts.fronted(name, said.replace("harbour", "tower")) for name in fronts)
     assert not sought.within(other.encode()).held
+
+
+BEGUN = {
+    "cat": "here:   12\tmeet dana at\n    13\tthe old harbour",
+    "read": "look at this:   9→meet dana at\n  10→the old harbour",
+    "editor": "that is 12 | meet dana at\n13 | the old harbour",
+    "grep": "see src/plan.md:12:meet dana at\nsrc/plan.md:13:the old harbour\nand so on",
+    "list": "we said (99) meet dana at\n100) the old harbour",
+    "padded": "here:     1  meet dana at\r\n    2  the old harbour",
+}
+
+
+@pytest.mark.parametrize("form", BEGUN)
+def test_a_phrase_over_numbered_lines_is_held_though_the_first_is_begun_behind_what_was_typed(form: str) -> None:
+    sought = WrittenForms([phrase := "meet dana at the old harbour"])
+    assert sought.within(BEGUN[form].encode()).held == {phrase}
+    copied = json.dumps({"text": BEGUN[form]}).replace("\\", "\\\\")
+    assert sought.within(copied.encode()).held == {phrase}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "here:   12\tmeet dana at\n    14\tthe old harbour",
+        "here: meet dana at\n13 the old harbour",
+        "here: 112: meet dana at\n13: the old harbour",
+        "a.md:12:meet dana at\nb.md:13:the old harbour",
+        "here:   12\tmeet dana at\n    13the old harbour",
+    ],
+)
+def test_a_number_that_counts_no_lines_keeps_what_stands_around_it_apart(other: str) -> None:
+    assert not WrittenForms(["meet dana at the old harbour"]).within(other.encode()).held
 
 
 @pytest.mark.parametrize("written", ["nine < a and b > lives", "nine <1> lives"])

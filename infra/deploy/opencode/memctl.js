@@ -48,7 +48,6 @@ export const Memctl = async ({ client, directory }) => {
   const asked = new Map();
   const speakers = new Map();
   const commanded = new Set();
-  const about = (sessionID) => ({ session_id: sessionID, cwd: directory });
 
   // Who speaks in a session: "subagent", "program" or "user". OpenCode says it of a session of before a restart, too;
   // of one that it knows nothing of, a program does.
@@ -63,6 +62,11 @@ export const Memctl = async ({ client, directory }) => {
       speakers.set(sessionID, session?.parentID ? "subagent" : session && !asksNobody ? "user" : "program");
     }
     return speakers.get(sessionID);
+  }
+
+  async function about(sessionID) {
+    const by = (await speaker(sessionID)) === "program" ? { memctl_entrypoint: "opencode-run" } : {};
+    return { session_id: sessionID, cwd: directory, ...by };
   }
 
   async function lastWords(sessionID) {
@@ -80,15 +84,15 @@ export const Memctl = async ({ client, directory }) => {
       if (event.type === "session.created") {
         const session = properties.info ?? {};
         if ((await speaker(session.id, session)) === "subagent") return;
-        context.set(session.id, await hook("SessionStart", true, { ...about(session.id), source: "startup" }));
+        context.set(session.id, await hook("SessionStart", true, { ...(await about(session.id)), source: "startup" }));
       } else if (event.type === "session.compacted") {
         const id = properties.sessionID;
-        await hook("PreCompact", false, { ...about(id), trigger: "auto" });
-        context.set(id, await hook("SessionStart", true, { ...about(id), source: "compact" }));
+        await hook("PreCompact", false, { ...(await about(id)), trigger: "auto" });
+        context.set(id, await hook("SessionStart", true, { ...(await about(id)), source: "compact" }));
       } else if (event.type === "session.idle") {
         const id = properties.sessionID;
         if ((await speaker(id)) === "subagent") return;
-        await hook("Stop", false, { ...about(id), last_assistant_message: await lastWords(id) });
+        await hook("Stop", false, { ...(await about(id)), last_assistant_message: await lastWords(id) });
       }
     },
     "command.execute.before": async ({ sessionID }) => {
@@ -99,13 +103,12 @@ export const Memctl = async ({ client, directory }) => {
       const from_command = commanded.delete(sessionID);
       const who = await speaker(sessionID);
       if (prompt && who !== "subagent") {
-        const by = who === "program" ? { memctl_entrypoint: "opencode-run" } : {};
-        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt, from_command, ...by }));
+        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...(await about(sessionID)), prompt, from_command }));
       }
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, metadata }) => {
       await hook("PostToolUse", false, {
-        ...about(sessionID),
+        ...(await about(sessionID)),
         tool_name: tool,
         tool_use_id: callID,
         tool_input: args ?? {},
