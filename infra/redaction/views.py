@@ -90,7 +90,20 @@ _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
 LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 """What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
 on its line from the line's beginning, or the lines of a key from its end."""
-_KEPT_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
+_KEPT_APART = tuple(
+    patterns.compile(source.encode())
+    for source in (_NO_PROSE, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
+)
+"""The same, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
+_BEFORE, _BEHIND = 500, 4_000
+"""Bytes before such a place and behind it that are read without prefixes."""
+_PART = rb"""[^\s"'`<>(){}|,;:=/.]"""
+_VALUE = patterns.compile(
+    b"|".join(_PART + b"{%d}[0-9]" % before + _PART + b"{%d}" % (5 - before) for before in range(6))
+    + rb"|\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}"
+)
+"""What each value that a name stands before has: a digit among its letters, signs between them, or many."""
+_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
 _BELOW = 4
 """Lines below a name in which its value may stand, if it is not in the one above."""
 _MOST_REFUSED = 100
