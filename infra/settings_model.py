@@ -227,7 +227,7 @@ class Settings(BaseSettings):
     proxy_header: str = Field(
         default="",
         pattern=r"^[A-Za-z0-9-]{0,64}$",
-        description="header in which a proxy names the key of who signed in to it; empty: none does",
+        description="header by which a proxy names who signed in to it; empty: none",
     )
     proxy_secret: SecretStr | None = Field(
         default=None, min_length=24, description=f"what the proxy sends beside it, as {PROXY_PROOF}"

@@ -11,7 +11,7 @@ from memctl.infra.settings_model import PROXY_PROOF
 
 log = logging.getLogger("memctl.api")
 
-LONGEST_NAME = 200
+_LONGEST_NAME = 200
 """Letters of a name that a proxy sends."""
 
 REPEATED_S = 60.0
@@ -57,7 +57,7 @@ class Proxy:
         name = named[0].decode(errors="replace").strip()
         if not is_page(path):
             return ""
-        if len(named) > 1 or not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or "\ufffd" in name:
+        if len(named) > 1 or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or "\ufffd" in name:
             raise BadName(header=self._header)
         return name
 
