@@ -189,7 +189,7 @@ class Guard:
         # The proxy's cookie may come with what pages of others load; `SameSite` keeps ours from that.
         if who and headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
             looks = looks and headers.get(b"sec-fetch-mode") == b"navigate"
-        cookies = headers.get(b"cookie", b"") if looks and not who else b""
+        cookies = headers.get(b"cookie", b"") if looks else b""
         try:
             caller = None
             if scheme.lower() == b"bearer":

@@ -277,11 +277,14 @@ def test_nothing_starts_where_the_header_would_prove_nothing(
     assert "xxx" not in str(why.value)
 
 
-def test_no_checkout_names_a_proxy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_checkout_names_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / ".memctl.toml").write_text(f'proxy_header = "{WHO}"\nproxy_secret = "{SECRET}"\n')
     monkeypatch.chdir(tmp_path)
     found = load_settings()
     assert (found.proxy_header, found.proxy_secret) == ("", None)
+    assert "a project may not decide proxy_header, proxy_secret" in caplog.text
     for variable, value in SETTINGS.items():
         monkeypatch.setenv(variable, value)
     found = load_settings()
