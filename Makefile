@@ -117,8 +117,8 @@ axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with 
 test-external: $(VENV)/.installed-dev ## Run the tests that need servers against Debian's PostgreSQL and Redis
 	$(BIN)/python tests/external.py
 
-test-own-servers: $(VENV)/.installed-dev ## Run memctl behind PgBouncer, with a standby, and through failovers, by Debian's PostgreSQL and HAProxy
-	$(BIN)/pytest -q tests/e2e/poolers.py tests/e2e/standbys.py
+test-own-servers: $(VENV)/.installed-dev ## Run memctl behind PgBouncer, nginx and Caddy, with a standby, and through failovers, by Debian's servers
+	$(BIN)/pytest -q tests/e2e/poolers.py tests/e2e/standbys.py tests/e2e/proxies.py
 
 restore-drill: $(VENV)/.installed-dev ## Destroy a PostgreSQL that archives its log, bring it back to a point in time, and look what came back
 	$(BIN)/pytest -q tests/e2e/restore_drill.py

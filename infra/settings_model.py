@@ -44,6 +44,9 @@ def _scheme(*allowed: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+PROXY_PROOF = "X-Memctl-Proxy-Secret"
+"""The header in which a proxy sends `proxy_secret`."""
+
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 PostgresUrl = Annotated[str, _scheme("postgresql", "postgres", "postgresql+psycopg")]
 RedisUrl = Annotated[str, _scheme("redis", "rediss", "unix")]
@@ -221,6 +224,14 @@ class Settings(BaseSettings):
         default=None,
         description="file with the token or a key that only you may read, where api_token is not set",
     )
+    proxy_header: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9-]{0,64}$",
+        description="header by which a proxy names who signed in to it; empty: none",
+    )
+    proxy_secret: SecretStr | None = Field(
+        default=None, min_length=24, description=f"what the proxy sends beside it, as {PROXY_PROOF}"
+    )
     api_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the API: what hooks ask")
     door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")
 
@@ -268,6 +279,12 @@ class Settings(BaseSettings):
                 )
         if self.embedder == "openai" and embedding.base_url is None and not embedding.usd_per_million:
             raise ValueError("say what it costs, or the budget binds nothing: embedding.usd_per_million")
+        return self
+
+    @model_validator(mode="after")
+    def _require_proxy_secret(self) -> Self:
+        if self.proxy_header and (self.proxy_secret is None or self.proxy_header.lower() == PROXY_PROOF.lower()):
+            raise ValueError(f"proxy_header takes a proxy_secret, and is another header than {PROXY_PROOF}")
         return self
 
     @classmethod

@@ -1,7 +1,7 @@
 """Debian's PostgreSQL, PgBouncer and HAProxy as servers of one's own, over TCP, for what is tried by make targets.
 
 Each ends with its test, also where that is killed. What is missing is named: `apt-get install postgresql-15 pgbouncer
-haproxy redis-server`.
+haproxy redis-server nginx caddy`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def needed(program: str) -> str:
     """The path of a program. Raises: pytest.fail's, naming what to install."""
     found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
     if found is None:
-        pytest.fail(f"{program} is not installed: apt-get install postgresql-15 pgbouncer haproxy redis-server")
+        packages = "postgresql-15 pgbouncer haproxy redis-server nginx caddy"
+        pytest.fail(f"{program} is not installed: apt-get install {packages}")
     return found
 
 

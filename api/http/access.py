@@ -17,6 +17,7 @@ from starlette.requests import Request
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.questions import questions
 from memctl.api.reading.reader import Reader, Readers
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
 from memctl.infra.log import spaces
@@ -140,6 +141,11 @@ def is_open(method: str, path: str) -> bool:
     return rule is not None and not rule.scopes
 
 
+def is_page(path: str) -> bool:
+    """Whether it is of the viewer. What programs ask takes a key of theirs, however a browser signed in."""
+    return not path.startswith(("/v1", "/mcp", "/metrics", "/healthz", "/readyz"))
+
+
 def refused(caller: Caller, method: str, path: str) -> str:
     """Why a caller gets no answer there; empty where it does."""
     rule = rule_of(method, path)
@@ -154,6 +160,14 @@ def refused(caller: Caller, method: str, path: str) -> str:
     if rule.shared and caller.apart:
         return "this reports on what all spaces of the database share, and this key is of one"
     return ""
+
+
+class NotOneKey(MemctlError):
+    """You are signed in as {who!r}, and {found} called so. Ask whoever runs this memctl to make you one key of that
+    name (`memctl keys add NAME`), or to revoke all others (`memctl keys revoke ID`)."""
+
+    who: str
+    found: str
 
 
 class Keyring:
@@ -174,6 +188,21 @@ class Keyring:
     def holder(self, id: str) -> Caller | None:
         """Whose the key of that id is; None where it is in force no more. Raises: as `caller`."""
         return self._caller(lambda known: known.keys[id][0] if id in known.keys else None)
+
+    def named(self, who: str) -> Caller:
+        """Whose the one key in force of that name is, in small letters or capitals. Only letters of ASCII count as the
+        same: others are folded together that two people may have. Raises: NotOneKey, and as `caller`."""
+
+        def alone(known: api_keys.Lock) -> Key | None:
+            now = datetime.now(UTC)
+            found = [key for key, _ in known.keys.values() if key.holds(now) and _folded(key.name) == _folded(who)]
+            if len(found) > 1:
+                raise NotOneKey(who=who, found="several keys in force are")
+            return found[0] if found else None
+
+        if (caller := self._caller(alone)) is None:
+            raise NotOneKey(who=who, found="no key in force is")
+        return caller
 
     def _caller(self, wanted: Callable[[api_keys.Lock], Key | None]) -> Caller | None:
         """Who comes with a key; None where it is not in force."""
@@ -201,3 +230,7 @@ class Keyring:
             return api_keys.lock_of(reader.connection), frozenset(spaces.held(reader.connection))
 
         self._known, self._held = self._readers.read(look, NOBODY)
+
+
+def _folded(name: str) -> bytes:
+    return name.strip().encode("utf-8", "surrogatepass").lower()

@@ -15,10 +15,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memctl.api.http.access import is_open, refused
+from memctl.api.http.access import NotOneKey, is_open, refused
 from memctl.api.http.turns import Turn, Turns
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
 from memctl.api.server.key_use import A_SECOND, AT_ONCE, SPACE_A_SECOND, SPACE_AT_ONCE, Audit, Rates
+from memctl.api.server.proxied import BadName, Proxy
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -51,8 +52,8 @@ class Guard:
     """Refuses what nobody with a right to ask would send, before anything of it is read.
 
     `caller` returns whose a bearer token is that is not the owner's, `signed_in` whose rights a browser has by its
-    `Cookie` header; both may raise if that cannot be found out now. Every answer also has headers that forbid
-    sniffing, framing and caching by others.
+    `Cookie` header, `named` whose the key of that name is, which `proxy` says; all may raise if that cannot be found
+    out now. Every answer also has headers that forbid sniffing, framing and caching by others.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class Guard:
         hosts: frozenset[str],
         signed_in: Callable[[bytes], Caller | None] = lambda _: None,
         caller: Callable[[str], Caller | None] = lambda _: None,
+        proxy: Proxy | None = None,
+        named: Callable[[str], Caller | None] = lambda _: None,
     ) -> None:
         if not token:
             raise ValueError("an API without a token would answer anyone")
@@ -71,6 +74,7 @@ class Guard:
         self._host_of = partial(viewer_host, token)
         self._signed_in = signed_in
         self._caller = caller
+        self._proxy, self._named = proxy or Proxy(), named
         self._rates, self._turns, self._audit = Rates(), Turns(), Audit()
         self._spaces = Rates(of_spaces=True)
 
@@ -81,9 +85,13 @@ class Guard:
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
         method, path = scope["method"], scope["path"]
-        refusal, caller = self._foreign(headers), None
+        refusal, caller, who = self._foreign(headers), None, ""
+        try:
+            who = self._proxy.names(path, scope["headers"])
+        except BadName as why:
+            refusal = refusal or (400, "Bad Request", str(why))
         if refusal is None:
-            caller, refusal = await self._admitted(method, path, headers)
+            caller, refusal = await self._admitted(method, path, headers, who)
         key = caller.name if caller is not None and not caller.owner and caller != NOBODY else ""
         space = caller.space if caller is not None and caller.apart else ""
         # Also where it may not ask: refusing and noting it is work. What a key is refused costs its space nothing.
@@ -96,11 +104,11 @@ class Guard:
             return
 
         async def still_admitted() -> bool:
-            _, refusal = await self._admitted(method, path, headers)
+            _, refusal = await self._admitted(method, path, headers, who)
             return refusal is None or refusal[0] == 503
 
         state = scope.setdefault("state", {})
-        state["caller"] = caller
+        state["caller"], state["of_proxy"] = caller, bool(who)
         state["still_admitted"] = still_admitted  # for answers that go on and on
         if not key:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
@@ -123,7 +131,8 @@ class Guard:
         if page and refusal[0] == 401:
             await _lead(send, b"/sign-in")
         else:
-            await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
+            goes_on = await _taken_in(headers, receive)
+            await _refuse(send, *refusal, goes_on=goes_on, as_page=page and self._proxy.there)
 
     async def _answer(self, key: str, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a key. It has its turn while it is worked on: not while its body comes, nor while its answer goes."""
@@ -163,9 +172,9 @@ class Guard:
         return None
 
     async def _admitted(
-        self, method: str, path: str, headers: dict[bytes, bytes]
+        self, method: str, path: str, headers: dict[bytes, bytes], who: str
     ) -> tuple[Caller | None, Refusal | None]:
-        """Who asks, or why there is no answer."""
+        """Who asks, or why there is no answer. `who`: the name that a proxy gives who looks at a page."""
         if is_open(method, path):
             return NOBODY, None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
@@ -177,13 +186,20 @@ class Guard:
         # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
         # And it is for its time: no browser gives itself another one.
         looks = (method in ("GET", "HEAD") or headers.get(b"origin") is not None) and path != "/v1/tickets"
+        # The proxy's cookie may come with what pages of others load; `SameSite` keeps ours from that.
+        if who and headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
+            looks = looks and headers.get(b"sec-fetch-mode") == b"navigate"
         cookies = headers.get(b"cookie", b"") if looks else b""
         try:
             caller = None
             if scheme.lower() == b"bearer":
                 caller = await run_in_threadpool(self._caller, given.decode("latin-1"))
-            if caller is None and cookies:
+            if caller is None and looks and who:
+                caller = await run_in_threadpool(self._named, who)
+            elif caller is None and cookies:
                 caller = await run_in_threadpool(self._signed_in, cookies)
+        except NotOneKey as why:
+            return None, (403, "Forbidden", str(why))
         except MemctlError as why:
             return None, (503, "Service Unavailable", str(why))
         if caller is None:
@@ -295,18 +311,21 @@ async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
     return False
 
 
-async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: bool) -> None:
+async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: bool, as_page: bool = False) -> None:
     body = orjson.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail})
-    headers = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", str(len(body)).encode()),
-        *_HARDENING,
-    ]
+    headers = [(b"content-type", b"application/problem+json")]
+    if as_page:
+        from memctl.api.viewer import render
+
+        body = render.page("sign_in.html", NOBODY, refusal=detail).encode()
+        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", render.POLICY.encode())]
+    headers.append((b"content-length", str(len(body)).encode()))
     if not goes_on:
         headers.append((b"connection", b"close"))
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
     elif status in (429, 503):
         headers.append((b"retry-after", b"2"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    sending = _hardened(send)
+    await sending({"type": "http.response.start", "status": status, "headers": headers})
+    await sending({"type": "http.response.body", "body": body})

@@ -60,6 +60,7 @@ def run_api(settings: Settings) -> None:
     from memctl.api.server.application import application
     from memctl.api.server.auth import Guard, names_of
     from memctl.api.server.deadlines import Deadline, Pulse
+    from memctl.api.server.proxied import Proxy
     from memctl.api.viewer.sign_in import Browsers
     from memctl.api.write.command_handler import CommandHandler
     from memctl.api.write.remote_ingest import RemoteIngest
@@ -96,6 +97,8 @@ def run_api(settings: Settings) -> None:
             names_of(url),
             browsers.signed_in,
             keyring.caller,
+            Proxy(settings.proxy_header, settings.proxy_secret.get_secret_value() if settings.proxy_secret else ""),
+            keyring.named,
         )
         config = uvicorn.Config(
             guard,

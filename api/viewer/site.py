@@ -247,7 +247,10 @@ class _SignIn:
 
     async def leave(self, request: Request) -> Response:
         self._browsers.leave(request.headers.get("cookie", "").encode("latin-1"))
-        answer = RedirectResponse("/sign-in", 303)
+        answer: Response = RedirectResponse("/sign-in", 303)
+        if request.state.of_proxy:
+            why = "The proxy in front of memctl signed you in. Sign out there."
+            answer = _html(render.page("sign_in.html", NOBODY, refusal=why))
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return answer
 
