@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 def import_legacy(
     paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool, identity: Path | None
 ) -> None:
-    """Import what `memctl export` wrote, a team's files too; or other memories: Claude Code's notes, claude-mem,
-    basic-memory, mem0, code-memory; SQLite or JSON with bot_memory, collected_info and their like. Without PATHS, list
-    the memories that are on this machine.
+    """Import what `memctl export` wrote, a team's files, or other memories: Claude Code's notes, claude-mem,
+    basic-memory, mem0, code-memory, bot_memory and its like. Without PATHS, list those on this machine.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
     it is a candidate until you, a run or your sessions confirm it. Its sessions, and all that an export says, are

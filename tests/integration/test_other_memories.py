@@ -141,6 +141,18 @@ def test_what_was_forgotten_stays_out_under_another_id(home: Path, settings: Set
     assert (account.new, account.forgotten, account.duplicate) == (0, 1, 2)
 
 
+def test_secrets_in_notes_stay_out(settings: Settings, log: Connection, tmp_path: Path) -> None:
+    folder = claude_notes(tmp_path, tmp_path / "shop")
+    token = f"ghp_{'a1B2c3D4' * 4}e5F6"
+    (folder / "MEMORY.md").write_text(f"# Keys\n\nThe key of the mirror is {token}, and it ends in May.\n")
+    with IngestWriter(settings) as intake:
+        assert import_stores(intake, stores([folder]), mine=False).redacted
+    kept = log.execute("SELECT string_agg(dedupe_key || payload::text, '') FROM memctl.events").fetchone()
+    assert kept
+    assert "The key of the mirror" in kept[0]
+    assert token not in kept[0]
+
+
 def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that_memory(tmp_path: Path) -> None:
     folder = claude_notes(tmp_path, tmp_path / "shop", sessions=False)
     (row,) = markdown.notes_in(folder)
