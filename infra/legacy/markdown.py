@@ -52,7 +52,7 @@ def notes_in(folder: Path) -> Iterator[Row]:
                 number += 1
                 title = " / ".join(dict.fromkeys(filter(None, (head.get("title", ""), heading))))
                 fields = {"text": text, "title": title, "at": at, **about, **of}
-                yield Row(number, "claude_notes" if claude else "basic_notes", fields)
+                yield Row(number, "markdown_notes", fields)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -242,7 +242,7 @@ def _kept(
 
 def _written(table: str, row: dict[str, Any], number: int) -> Made:
     """A section of a Markdown note: Claude Code's, basic-memory's."""
-    origin = "claude-code-memory" if table == "claude_notes" else "basic-memory"
+    origin = "claude-code-memory" if row.get("project") else "basic-memory"
     tags = (string(row.get("type")), *_words(row.get("tags")))
     text, title, project, place = (string(row.get(name)) for name in ("text", "title", "project", "place"))
     return _kept(origin, text, title, _moment(row, ("at",)), project=project[:200], place=place, tags=tags)
@@ -289,8 +289,7 @@ TABLES: dict[str, Callable[[str, dict[str, Any], int], Made]] = {
     "knowledge_nodes": _note,
     "events": _seen,
     "insights": _note,
-    "claude_notes": _written,
-    "basic_notes": _written,
+    "markdown_notes": _written,
     "observations": _observed,
     "session_summaries": _observed,
     "history": _changed,
