@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="import")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show what would come in, and change nothing.")
 @click.option("--mine", is_flag=True, help="It is your own memory: what you said in it is yours here, too.")
 @click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
@@ -26,21 +27,25 @@ if TYPE_CHECKING:
 def import_legacy(
     paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool, identity: Path | None
 ) -> None:
-    """Import what `memctl export` wrote, a team's files too; or legacy stores: SQLite or JSON with bot_memory,
-    collected_info and their like, code-memory's exports.
+    """Import what `memctl export` wrote, a team's files, or other memories: Claude Code's notes, claude-mem,
+    basic-memory, mem0, code-memory, bot_memory and its like. Without PATHS, list those on this machine.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
     it is a candidate until you, a run or your sessions confirm it. Its sessions, and all that an export says, are
     another's, at places of that memory, unless you say that it is yours.
 
     \b
-    memctl import ~/bot/memory.db --dry-run
+    memctl import
+    memctl import ~/.claude-mem --dry-run
     memctl import exported.jsonl --mine --wait
     memctl import .memory --dry-run  # a team's files, checked in CI
     """
     from memctl.infra.backup.sealed import SEALED, unsealed
     from memctl.infra.settings import load_settings
 
+    if not paths:
+        _list(as_json)
+        return
     with contextlib.ExitStack() as opened:
         if any(path.suffix == SEALED for path in paths):
             data_dir = load_settings().data_dir
@@ -72,6 +77,24 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
         raise click.exceptions.Exit(1)
     if not account.with_events:
         click.echo("nothing to import was found", err=True)
+        raise click.exceptions.Exit(3)
+
+
+def _list(as_json: bool) -> None:
+    """The memories of other tools on this machine, and how each comes in."""
+    from memctl.api.write.importing import found_memories
+    from memctl.cli.output import print_json, when
+
+    found = found_memories()
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        newest = f", newest {when(each.newest)}" if each.newest else ""
+        print_lines(f"{each.title}: {each.why or number(each.notes, 'note') + newest}",
+                    f"  memctl import {shlex.quote(each.path)}")  # fmt: skip
+    if not found:
+        click.echo("no memory of another tool was found on this machine", err=True)
         raise click.exceptions.Exit(3)
 
 
@@ -120,13 +143,16 @@ def _stores(paths: tuple[Path, ...], wait: bool, *, mine: bool) -> Account:
     from memctl.api.write.importing import import_stores, stores
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.cli.capture.ingest import wait_until_folded
+    from memctl.infra.legacy.finding import offered
     from memctl.infra.settings import load_settings
 
     found = stores(paths)
-    with IngestWriter(load_settings()) as intake:
+    settings = load_settings()
+    with IngestWriter(settings) as intake:
         account = import_stores(intake, found, mine=mine)
         if wait:
             wait_until_folded(intake)
+    offered(settings.data_dir, paths)
     return account
 
 

@@ -35,6 +35,7 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     memctl install codex --uninstall
     memctl install autostart
     """
+    from memctl.cli.operate.up import offer_memories
     from memctl.infra.data_dir import default_data_dir
     from memctl.infra.hooks import clients
     from memctl.infra.settings import load_settings
@@ -61,6 +62,8 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
         click.echo(known.note, err=True)
     if known.name == "claude-code" and not uninstall and clients.plugin_enabled():
         click.echo("memctl's plugin is switched on, too, and brings the same hooks: keep one of the two", err=True)
+    if not uninstall:
+        offer_memories(settings.data_dir)
 
 
 def _written(changes: list[FileChange], already: str, yes: bool, dry_run: bool) -> bool:

@@ -29,6 +29,7 @@ def up(data_dir: Path | None) -> None:
     _print_status("memctl is running" if started else "memctl is already running")
     if api_url := load_settings(data_dir=data_dir).api_url:
         _print_status(f"API: {api_url}")
+    offer_memories(settings.data_dir)
 
 
 @click.command()
@@ -44,6 +45,16 @@ def down(data_dir: Path | None) -> None:
 
     stopped = instance.down(load_settings(data_dir=data_dir), report=_print_status)
     _print_status("memctl is stopped" if stopped else "memctl was not running")
+
+
+def offer_memories(data_dir: Path) -> None:
+    """Say once which memories of other tools are on this machine. None is opened."""
+    from memctl.infra.legacy.finding import offered, to_offer
+
+    if found := to_offer(data_dir):
+        titles = ", ".join(dict.fromkeys(each.title for each in found))
+        _print_status(f"on this machine: {titles}; what they hold, and how it comes in: memctl import")
+        offered(data_dir, [each.path for each in found])
 
 
 def _print_status(line: str) -> None:

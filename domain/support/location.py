@@ -164,6 +164,11 @@ def is_in_another_memory(location: str) -> bool:
     return location.startswith(_IMPORTED)
 
 
+def name_in_another_memory(location: str) -> str:
+    """What another memory calls a location of its own."""
+    return location.removeprefix(_IMPORTED).strip("/")
+
+
 _BY_KEY = "key:"
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from memctl.infra.embedded.launch import PARENT, die_with_parent
+from memctl.infra.legacy.markdown import notes_in
 from memctl.infra.legacy.rows import NotALegacyStore, Row, rows_of
 from memctl.infra.process import free_memory
 
@@ -46,14 +47,15 @@ _LENGTH = struct.Struct(">I")
 
 
 def rows_in_isolation(path: Path) -> Iterator[Row]:
-    """A store's rows, in its own order, as `rows_of` reads them.
+    """A store's rows, in its own order, as `rows_of` reads them, or `notes_in` those of a folder.
 
     Raises: NotALegacyStore, also where reading it takes more memory or time than a store's may; OSError.
     """
-    if path.exists() and not path.is_file():  # to open a pipe would wait for somebody who writes
-        raise NotALegacyStore(path=str(path), why="it is no file")
-    with path.open("rb"):  # what keeps it from being read is this process's to say
-        pass
+    if not path.is_dir():
+        if path.exists() and not path.is_file():  # to open a pipe would wait for somebody who writes
+            raise NotALegacyStore(path=str(path), why="it is no file")
+        with path.open("rb"):  # what keeps it from being read is this process's to say
+            pass
     command = [sys.executable, "-P", "-m", "memctl.infra.legacy.isolated", str(path)]
     environment = {**os.environ, PARENT: str(os.getpid())}
     with subprocess.Popen(  # noqa: S603 - our own module
@@ -139,7 +141,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     try:
-        for batch in _batched(rows_of(path)):
+        for batch in _batched(notes_in(path) if path.is_dir() else rows_of(path)):
             _send("rows", batch)
         _send("last", [])
     except NotALegacyStore as problem:

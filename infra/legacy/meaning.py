@@ -7,9 +7,10 @@ A row's key is its table, its id and its times, so importing twice adds nothing,
 from collections.abc import Callable
 from typing import Any, cast, get_args
 
+import msgspec
 import orjson
 
-from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.events.event import Micros, NewEvent, Payload, derived_of
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.observations import (
     NoticeReceived,
@@ -21,7 +22,8 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
-from memctl.domain.support.location import normalise
+from memctl.domain.support.location import in_another_memory, normalise
+from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 
 CODE_MEMORY = "code-memory"
@@ -217,6 +219,63 @@ def _metadata(row: dict[str, Any]) -> dict[str, Any]:
     return mapping(value)
 
 
+# --- what other memories keep ---
+
+
+def _kept(
+    origin: str, text: str, title: str, at: Micros, *, project: str = "", place: str = "", tags: tuple[str, ...] = ()
+) -> Made:
+    """A text that another memory holds. Its key is of its words, and of what that memory calls its project: under
+    whatever id it comes again, it is known, and stays forgotten."""
+    text, title = text.strip(), title.strip()
+    if title and title not in text:
+        text = f"{title}: {text}"
+    if length_of(text) < SHORTEST:
+        return [], kind(origin, "too short"), ""
+    why = "" if len(text) <= LONGEST_NOTE else f"cut at {LONGEST_NOTE:,} of {len(text):,} characters"
+    text = text[:LONGEST_NOTE]
+    noted = MemoryNoted(text=text, confidence=0.7, tags=tuple(tag[:100] for tag in tags if tag)[:16], origin=origin)
+    event = _event(noted, f"import:{origin}:{derived_of('import', project, text)}", NOTES, at)
+    location = normalise(place) or in_another_memory(project)
+    return [msgspec.structs.replace(event, actor=IMPORTED, location=location)], "", why
+
+
+def _written(table: str, row: dict[str, Any], number: int) -> Made:
+    """A section of a Markdown note: Claude Code's, basic-memory's."""
+    origin = "claude-code-memory" if row.get("project") else "basic-memory"
+    tags = (string(row.get("type")), *_words(row.get("tags")))
+    text, title, project, place = (string(row.get(name)) for name in ("text", "title", "project", "place"))
+    return _kept(origin, text, title, _moment(row, ("at",)), project=project[:200], place=place, tags=tags)
+
+
+def _observed(table: str, row: dict[str, Any], number: int) -> Made:
+    """What claude-mem's model wrote of a use of a tool, or of a session: it names projects, and no paths."""
+    if table == "observations":
+        text = string(_first(row, "narrative", "text")) or "; ".join(_texts(row.get("facts")))
+        title, tags = string(row.get("title")), (string(row.get("type")),)
+    else:
+        text = " ".join(filter(None, (string(row.get(name)).strip() for name in ("learned", "completed"))))
+        title, tags = string(row.get("request")), ("summary",)
+    project = string(_first(row, "merged_into_project", "project"))
+    at = _moment(row, ("created_at", "created_at_epoch"))
+    return _kept("claude-mem", text, title if text else "", at, project=project[:200], tags=tags)
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list in JSON."""
+    try:
+        return [each for each in items(orjson.loads(string(value))) if isinstance(each, str)]
+    except orjson.JSONDecodeError:
+        return []
+
+
+def _changed(table: str, row: dict[str, Any], number: int) -> Made:
+    """What mem0 holds last of a memory."""
+    if row.get("is_deleted") or row.get("event") == "DELETE" or not string(row.get("new_memory")):
+        return [], kind(table, "deleted"), ""
+    return _kept("mem0", string(row["new_memory"]), "", _moment(row, ("updated_at", "created_at")))
+
+
 def _left_out(table: str, row: dict[str, Any], number: int) -> Made:
     """Edges between rows, feelings, and the store's own bookkeeping."""
     return [], kind(table), ""
@@ -230,6 +289,12 @@ TABLES: dict[str, Callable[[str, dict[str, Any], int], Made]] = {
     "knowledge_nodes": _note,
     "events": _seen,
     "insights": _note,
+    "markdown_notes": _written,
+    "observations": _observed,
+    "session_summaries": _observed,
+    "history": _changed,
+    "user_prompts": _left_out,
+    "sdk_sessions": _left_out,
     "knowledge_edges": _left_out,
     "memory_sessions": _left_out,
     "sentiment_history": _left_out,

@@ -5,7 +5,7 @@ A JSON file holds an object of tables, one table (then its name, or each row's f
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -40,8 +40,8 @@ class NotALegacyStore(MemctlError):
 
     exit_code = 2
     hint = (
-        "It reads SQLite or JSON with the tables bot_memory, collected_info, good_examples, knowledge_nodes or "
-        "entity_profiles, and events that code-memory exported."
+        "It reads the stores of claude-mem, mem0, basic-memory and code-memory, Claude Code's notes, and SQLite or "
+        "JSON with the tables bot_memory, collected_info, good_examples, knowledge_nodes or entity_profiles."
     )
     path: str
     why: str
@@ -54,21 +54,6 @@ class Row(NamedTuple):
     table: str
     fields: dict[str, Any]
     why: str = ""
-
-
-def stores_in(path: Path) -> list[Path]:
-    """The file, or the files of a folder and those below that may be stores, in order.
-
-    Raises: NotALegacyStore where there is none.
-    """
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise NotALegacyStore(path=str(path), why="there is no such file or folder")
-    found = sorted(each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file())
-    if not found:
-        raise NotALegacyStore(path=str(path), why="the folder holds no databases and no JSON")
-    return found
 
 
 def rows_of(path: Path) -> Iterator[Row]:
@@ -101,7 +86,10 @@ def _of_database(path: Path) -> Iterator[Row]:
             for table in known:
                 names = _stored_columns(database, table)
                 columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-                for found in database.execute(f'SELECT {columns} FROM "{table}"'):  # noqa: S608 - names, quoted
+                rows: Iterable[Any] = database.execute(f'SELECT {columns} FROM "{table}"')  # noqa: S608 - names, quoted
+                if table == "history" and "memory_id" in names:  # mem0's changes of its memories, the newest last
+                    rows = {row["memory_id"]: row for row in rows}.values()
+                for found in rows:
                     number += 1
                     left -= _ROW + sum(len(value) for value in found if isinstance(value, str | bytes))
                     if left < 0:
