@@ -218,7 +218,7 @@ def test_read_models_that_gave_way_to_others_are_no_schema_that_lacks_a_part(dat
 def test_a_wake_that_fails_does_not_make_a_kept_batch_look_failed(database_url: str, tmp_path: Path) -> None:
     settings = load_settings(database_url=database_url, data_dir=used(tmp_path), redis_url=NOWHERE)
     with IngestWriter(settings) as intake:
-        intake.connection.execute("ALTER TABLE memctl.projection_state RENAME TO hidden")
+        intake.connection.execute("ALTER TABLE memctl.offsets RENAME TO hidden")
         account = ingest(intake, [EXAMPLE])
         assert account.new == events(database_url) > 0
 
