@@ -79,9 +79,9 @@ class Guard:
         self._spaces = Rates(of_spaces=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
         method, path = scope["method"], scope["path"]
@@ -92,8 +92,7 @@ class Guard:
             refusal = refusal or (400, "Bad Request", str(why))
         if refusal is None:
             caller, refusal = await self._admitted(method, path, headers, who)
-        key = caller.name if caller is not None and not caller.owner and caller != NOBODY else ""
-        space = caller.space if caller is not None and caller.apart else ""
+        key, space = _key_of(caller)
         # Also where it may not ask: refusing and noting it is work. What a key is refused costs its space nothing.
         if key and (self._rates.wait(key) or (space and self._spaces.wait(space))):
             refusal = _TOO_MANY
@@ -183,12 +182,7 @@ class Guard:
         same = hmac.compare_digest(given, self._token)
         if same and scheme.lower() == b"bearer":
             return OWNER, None
-        # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
-        # And it is for its time: no browser gives itself another one.
-        looks = (method in ("GET", "HEAD") or headers.get(b"origin") is not None) and path != "/v1/tickets"
-        # The proxy's cookie may come with what pages of others load; `SameSite` keeps ours from that.
-        if who and headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
-            looks = looks and headers.get(b"sec-fetch-mode") == b"navigate"
+        looks = _looks(method, path, headers, by_proxy=bool(who))
         cookies = headers.get(b"cookie", b"") if looks else b""
         try:
             caller = None
@@ -206,6 +200,23 @@ class Guard:
             return None, _REVOKED if scheme.lower() == b"bearer" else _UNKNOWN
         why_not = refused(caller, method, path)
         return caller, (403, "Forbidden", why_not) if why_not else None
+
+
+def _key_of(caller: Caller | None) -> tuple[str, str]:
+    """The name of the key that somebody comes with, and of the space that it is for; empty where there is none."""
+    if caller is None:
+        return "", ""
+    return "" if caller.owner or caller == NOBODY else caller.name, caller.space if caller.apart else ""
+
+
+def _looks(method: str, path: str, headers: dict[bytes, bytes], *, by_proxy: bool) -> bool:
+    """Whether a page of ours asks, or somebody looks at one. A cookie comes by itself, also with what another page
+    sends: for more than a look the page has to be ours. And it is for its time: no browser gives itself another one."""
+    if path == "/v1/tickets" or (method not in ("GET", "HEAD") and headers.get(b"origin") is None):
+        return False
+    # The proxy's cookie may come with what pages of others load; `SameSite` keeps ours from that.
+    loaded = by_proxy and headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+    return not loaded or headers.get(b"sec-fetch-mode") == b"navigate"
 
 
 Refusal = tuple[int, str, str]

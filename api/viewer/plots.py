@@ -1,7 +1,7 @@
 """Plots as SVG, drawn here: stacked bars over weeks, with a scale and dates. Styled by the page's own sheet."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 import msgspec
@@ -61,18 +61,21 @@ def stacked(
         rows = [former := [a + b for a, b in zip(former, row, strict=True)] for row in rows]
     top = above(max(map(sum, rows)))
     width = WIDTH / len(shown)
-    bars = []
+    bars: list[Bar] = []
     for number, (day, row) in enumerate(zip(shown, rows, strict=True)):
         parts = ", ".join(f"{name} {value:,.0f}" for name, value in zip(series, row, strict=True))
-        title, below = f"week of {day:%-d %b %Y}: {parts}", 0.0
-        for which, value in enumerate(row, 1):
-            if value:
-                below += value
-                at = round(HEIGHT * (1 - below / top), 1)
-                x, high = round(number * width + 1, 1), round(HEIGHT * value / top, 1)
-                bars.append(Bar(which, x, at, round(width - 2, 1), high, title))
+        bars += _bars(row, round(number * width + 1, 1), round(width - 2, 1), top, f"week of {day:%-d %b %Y}: {parts}")
     places = sorted({round(n * (len(shown) - 1) / (DATES - 1)) for n in range(DATES)})
     return Plot(label, series, bars, [_short(top), _short(top / 2), "0"], [f"{shown[at]:%-d %b %Y}" for at in places])
+
+
+def _bars(row: Sequence[float], x: float, width: float, top: float, title: str) -> Iterator[Bar]:
+    """The values of a week, one upon the other."""
+    below = 0.0
+    for which, value in enumerate(row, 1):
+        if value:
+            below += value
+            yield Bar(which, x, round(HEIGHT * (1 - below / top), 1), width, round(HEIGHT * value / top, 1), title)
 
 
 def monday(day: date) -> date:

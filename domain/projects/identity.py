@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -478,9 +478,8 @@ class Projects:
             [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
         ):
-            if found:  # by its name nobody means what only says that it is of a project, or lies in another memory
-                meant = [p for p in found if p.remotes or p.waits_for in ("", path_of(p.root))]
-                return [p for p in meant if not is_in_another_memory(p.root)] or found
+            if found:
+                return _meant(found)
         around_it = self._first(around(normalise(text))) if "/" in text or "\\" in text else None
         return [around_it] if around_it is not None else []
 
@@ -638,19 +637,23 @@ class Projects:
             anchors[self._find(base)].append(anchor)
         waiting = {each for each in claimed if self._find(each[0]) != self._find(each[2])}
         # Who claims something is asked about that alone.
-        asked = {path for path, _, _ in waiting} | self._refused
-        spoken_of = {base for _, into, merged in self._links for base in (into, merged)}
-        spoken_of |= {base for base, anchor in self._anchors.items() if anchor in self._refused}
-        for place in self._places.values():
-            path, claim = self._own_path(place), place.former
-            if not claim or path in asked or self._ruled[path] in spoken_of or not self._base_of(claim):
-                continue
-            if self._find(path) != self._find(claim):
-                waiting.add((path, claim, claim))
+        waiting |= {(path, at, at) for path, at in self._lying_over({path for path, _, _ in waiting})}
         return [
             WaitingCheckout(path, claim, self._leading(anchors[self._find(node)]))
             for path, claim, node in sorted(waiting)
         ]
+
+    def _lying_over(self, asked: set[str]) -> Iterator[tuple[str, str]]:
+        """The paths of checkouts that lie where others of known projects lay, and where those did; without what is
+        asked about anyway, and what a person spoke of."""
+        spoken_of = {base for _, into, merged in self._links for base in (into, merged)}
+        spoken_of |= {base for base, anchor in self._anchors.items() if anchor in self._refused}
+        for place in self._places.values():
+            path, former = self._own_path(place), place.former
+            if not former or path in asked | self._refused or self._ruled[path] in spoken_of:
+                continue
+            if self._base_of(former) and self._find(path) != self._find(former):
+                yield path, former
 
     def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:
         """What a place is joined to by claims alone. It joins nothing that others showed to anything."""
@@ -763,6 +766,12 @@ class Projects:
         """Whether no folder above a place is known as one of the same project."""
         group = self._find(place.location)
         return not any(at in self._places and self._find(at) == group for at in above(place.location))
+
+
+def _meant(found: list[Project]) -> list[Project]:
+    """By its name nobody means what only says that it is of a project, or lies in another memory."""
+    meant = [p for p in found if p.remotes or p.waits_for in ("", path_of(p.root))]
+    return [p for p in meant if not is_in_another_memory(p.root)] or found
 
 
 def one_of(found: Sequence[Project], text: str) -> Project:

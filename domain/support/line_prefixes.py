@@ -129,7 +129,11 @@ def _passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int
         return here + 1, there + 1
     if here and b"0" not in shape[:here] and shape[:1] not in b"[(":
         return None
-    here, there = _word_start(shape, here), _word_start(below, there)
+    return _columns_passed(shape, _word_start(shape, here), below, _word_start(below, there))
+
+
+def _columns_passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int] | None:
+    """Where two fronts go on behind a column whose words differ; None where there is none."""
     if shape[here : here + 1] not in _COLUMN_BEGINS or below[there : there + 1] not in _COLUMN_BEGINS:
         return None
     word = _COLUMN.match(shape, here)

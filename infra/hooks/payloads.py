@@ -125,24 +125,23 @@ def parse_hook(
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
-    whole = isinstance(payload.get("messages"), list) and name == "Stop"
-    keys = _keys_of_messages(agent, session, found) if whole else None
-    return ParsedHook(
-        events=tuple(
-            NewEvent(
-                stream=session_stream(agent, session),
-                payload=observation,
-                occurred_at=received_at,
-                dedupe_key=keys[index] if keys else hook_key(delivery_id) + (f":{index}" if index else ""),
-                actor=unattended(actor) if alone else actor,
-                location=location,
-                session_id=session,
-            )
-            for index, (observation, actor) in enumerate(found)
-        ),
-        transcripts=files,
-        begins=begins,
+    if isinstance(payload.get("messages"), list) and name == "Stop":
+        keys = _keys_of_messages(agent, session, found)
+    else:
+        keys = _keys_of_delivery(delivery_id, len(found))
+    events = tuple(
+        NewEvent(
+            stream=session_stream(agent, session),
+            payload=observation,
+            occurred_at=received_at,
+            dedupe_key=key,
+            actor=unattended(actor) if alone else actor,
+            location=location,
+            session_id=session,
+        )
+        for key, (observation, actor) in zip(keys, found, strict=True)
     )
+    return ParsedHook(events=events, transcripts=files, begins=begins)
 
 
 def _is_ephemeral(payload: dict[str, Any], agent: Agent) -> bool:
@@ -162,6 +161,10 @@ def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
     prompt = string(payload.get("prompt"))
     by_its_text = framed_by_another(prompt, agent) or is_expanded(prompt, location, agent)
     return payload.get("from_command") is True or by_its_text
+
+
+def _keys_of_delivery(delivery_id: str, count: int) -> list[str]:
+    return [hook_key(delivery_id) + (f":{index}" if index else "") for index in range(count)]
 
 
 def _keys_of_messages(agent: str, session: str, said: list[tuple[Observation, str]]) -> list[str]:
