@@ -6,15 +6,15 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from memctl.api.reading.lying import Lying, lying
+from memctl.api.reading.occupancy import Occupancy, occupancy_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
 from memctl.domain.events.recalls import quoted_name
 from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout, one_of
 from memctl.domain.projects.key_limits import Limits
-from memctl.domain.projects.tenants import Tenant, tenants_of
+from memctl.domain.projects.occupants import Occupant, occupants_of
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.domain.support.location import by_key, is_absolute, is_of_here, normalise, of_member, path_of
+from memctl.domain.support.location import by_key, is_absolute, is_on_this_machine, normalise, of_member, path_of
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_feedback import MemoryFeedback
@@ -136,7 +136,7 @@ def on_machine(reader: Reader, path: str) -> str:
     """A caller's path: of the member's own machine, where it comes through an unlimited key; of this one, as what lies
     there now is recorded."""
     if reader.here:
-        return _looked(reader, path).at(normalise(path))
+        return _occupancy(reader, path).at(normalise(path))
     unlimited = reader.member and reader.limited_to is None
     return of_member(reader.member, normalise(path)) if unlimited else path
 
@@ -151,7 +151,7 @@ def _named(reader: Reader, text: str) -> list[Project]:
         return found
 
     def is_own(at: str) -> bool:
-        return (is_of_here(at) or not reader.here) and at == on_machine(reader, path_of(at))
+        return (is_on_this_machine(at) or not reader.here) and at == on_machine(reader, path_of(at))
 
     return [each for each in found if any(map(is_own, each.locations))] or found
 
@@ -165,7 +165,7 @@ def kept_at(reader: Reader, path: str) -> str:
 
 def _checkout(reader: Reader, here: str) -> Place | None:
     """What git's files say of a path now: it may be the first time that anybody works there."""
-    found = _looked(reader, here).checkout if reader.here else None
+    found = _occupancy(reader, here).checkout if reader.here else None
     if found is None:
         return None
     remotes = (found.remote,) if found.remote else ()
@@ -174,23 +174,24 @@ def _checkout(reader: Reader, here: str) -> Place | None:
     )
 
 
-_tenants: WeakKeyDictionary[Projects, dict[str, list[Tenant]]] = WeakKeyDictionary()
+_occupants: WeakKeyDictionary[Projects, dict[str, list[Occupant]]] = WeakKeyDictionary()
 """The checkouts that lay at paths, by the projects that are kept worked out."""
 
 
-def _looked(reader: Reader, here: str) -> Lying:
-    """What lies at a path of this machine now."""
+def _occupancy(reader: Reader, here: str) -> Occupancy:
+    """Which checkout is at a path of this machine now."""
     location = normalise(here)
-    looked = reader.memo.get(f"lying {location}")
+    looked = reader.memo.get(f"occupancy {location}")
     if looked is None:
         projects = projects_of(reader)
-        known = _tenants.get(projects)
-        if known is None:
-            known = _tenants[projects] = tenants_of(projects.places)
-        there = known
-        looked = lying(location, checkout_at(location), lambda paths: {at: there[at] for at in paths if at in there})
-        reader.memo[f"lying {location}"] = looked
-    assert isinstance(looked, Lying)
+        if projects not in _occupants:
+            _occupants[projects] = occupants_of(projects.places)
+        occupants = _occupants[projects]
+        looked = occupancy_of(
+            location, checkout_at(location), lambda paths: {at: occupants[at] for at in paths if at in occupants}
+        )
+        reader.memo[f"occupancy {location}"] = looked
+    assert isinstance(looked, Occupancy)
     return looked
 
 

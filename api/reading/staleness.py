@@ -8,7 +8,7 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
-from memctl.domain.support.location import file_at, is_of_here
+from memctl.domain.support.location import file_at, is_on_this_machine
 from memctl.infra.readmodels import rows
 from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
@@ -51,7 +51,7 @@ def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:
     was seen, or by what the staleness checker found in the files."""
     claims = [memory for memory in memories if memory.kind in CLAIMING and memory.files]
     changed = changed_since(reader, (path for memory in claims for path in memory.files))
-    here = (memory for memory in claims if is_of_here(memory.location))
+    here = (memory for memory in claims if is_on_this_machine(memory.location))
     wholes = {(memory.id, path): file_at(memory.location, path) for memory in here for path in memory.files}
     looked: dict[str, ObservedFile] = several(reader, models.observed_files, list(wholes.values()))
     return {

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from starlette.requests import Request
 
-from memctl.api.erasure.scope import Preview
 from memctl.api.http.access import caller_of
 from memctl.api.http.forget import Forget, forget_once, preview_of
 from memctl.api.http.problems import status_of
@@ -136,27 +135,9 @@ def _how(given: Mapping[str, Any]) -> str:
     return how if how in HOW else "match"
 
 
-def _page(
-    caller: Caller,
-    *,
-    how: str,
-    what: str,
-    trouble: str = "",
-    key: str = "",
-    called: str = "",
-    **done: Preview | dict[str, Any] | None,
-) -> str:
-    """`done` is the `preview` or the `receipt`, where there is one."""
-    values = {"preview": None, "receipt": None, **done}
-    return render.page(
-        "forget.html",
-        caller,
-        ways=HOW,
-        how=how,
-        what=what,
-        trouble=trouble,
-        key=key,
-        called=called,
-        at="forget",
-        **values,
-    )
+_NOTHING: dict[str, Any] = {"trouble": "", "key": "", "called": "", "preview": None, "receipt": None}
+
+
+def _page(caller: Caller, **values: Any) -> str:
+    """The form, with what is known of what it has: any of `_NOTHING`, beside `how` and `what`."""
+    return render.page("forget.html", caller, ways=HOW, at="forget", **(_NOTHING | values))

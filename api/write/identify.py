@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.api.reading.lying import Lying, lying
+from memctl.api.reading.occupancy import Occupancy, occupancy_of
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.projects.identity import KEPT_IN_CHECKOUTS, ProjectIdentified, identified_key, project_stream
-from memctl.domain.projects.tenants import Known, Tenant, merged
+from memctl.domain.projects.occupants import Known, Occupant, merged
 from memctl.domain.support.location import is_absolute, path_of, since_of
 from memctl.infra.git import Checkout, checkout_at, there_since
 
@@ -30,13 +30,13 @@ class Identifier:
         self._rows = known
         self._again_s = again_s
         self._began = time.monotonic()
-        self._looks: dict[tuple[str, str, bool], Lying] = {}
+        self._looks: dict[tuple[str, str, bool], Occupancy] = {}
         self._found: set[tuple[str, str, bool]] = set()
         """What was recorded of these streams at these locations."""
         self._dated: dict[str, int] = {}
         """By stream in which that decides, the moment of an event that bore a time."""
-        self._checkouts: dict[tuple[Checkout, int, int], Lying] = {}
-        self._met: dict[str, list[Tenant]] = defaultdict(list)
+        self._checkouts: dict[tuple[Checkout, int, int], Occupancy] = {}
+        self._met: dict[str, list[Occupant]] = defaultdict(list)
         """What was found at paths and may not be folded yet."""
 
     def about(self, events: Sequence[NewEvent]) -> list[NewEvent]:
@@ -84,29 +84,29 @@ class Identifier:
         self._dated[event.stream] = event.occurred_at
         return event.occurred_at
 
-    def _look(self, event: NewEvent, brought: bool) -> Lying:
+    def _look(self, event: NewEvent, brought: bool) -> Occupancy:
         if len(self._looks) >= MOST_KNOWN:
             for each in (self._looks, self._found, self._dated, self._checkouts):
                 each.clear()
         location = event.location
         checkout = checkout_at(location)
         if self._rows is None or not is_absolute(location):
-            look = Lying(checkout)
+            look = Occupancy(checkout)
         elif checkout is None or not checkout.root:
-            look = lying(location, checkout, self._known)
+            look = occupancy_of(location, checkout, self._known)
         else:
             # Of a checkout memory is asked once, until another lies there.
             whole = checkout, there_since(checkout.root), there_since(checkout.repository or checkout.root)
-            look = self._checkouts.get(whole) or lying(location, checkout, self._known)
+            look = self._checkouts.get(whole) or occupancy_of(location, checkout, self._known)
             self._checkouts[whole] = look
         self._looks[event.stream, location, brought] = look
         return look
 
-    def _known(self, paths: Sequence[str]) -> dict[str, list[Tenant]]:
+    def _known(self, paths: Sequence[str]) -> dict[str, list[Occupant]]:
         assert self._rows is not None
         rows = self._rows(paths)
         both = {path: merged((*rows.get(path, ()), *self._met.get(path, ()))) for path in paths}
-        return {path: tenants for path, tenants in both.items() if tenants}
+        return {path: occupants for path, occupants in both.items() if occupants}
 
     def _identified(self, event: NewEvent, checkout: Checkout, *, brought: bool) -> NewEvent:
         since = there_since(path_of(checkout.repository or checkout.root)) if checkout.root else 0
@@ -116,8 +116,8 @@ class Identifier:
         )  # fmt: skip
         for at in {checkout.root, checkout.repository} - {""}:
             remotes = frozenset({checkout.remote} - {""})
-            tenants = (*self._met[path_of(at)], Tenant(since_of(at), max(event.occurred_at, since), remotes))
-            self._met[path_of(at)] = merged(tenants)
+            occupants = (*self._met[path_of(at)], Occupant(since_of(at), max(event.occurred_at, since), remotes))
+            self._met[path_of(at)] = merged(occupants)
         return NewEvent(
             stream=project_stream(payload.remote or payload.repository or payload.root or payload.location),
             payload=payload,

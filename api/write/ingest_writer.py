@@ -24,7 +24,7 @@ from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.log.spaces import connect_to, log_id
 from memctl.infra.readmodels import generations
-from memctl.infra.readmodels.known_projects import tenants_at
+from memctl.infra.readmodels.known_projects import occupants_at
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
@@ -107,7 +107,7 @@ class IngestWriter(EventWriter):
                 super().__init__(connection, settings)
                 self.log_id = log_id(connection)
                 generations.ensure_live(connection, settings.stage1_shards)
-            self._identifier = Identifier(partial(tenants_at, connection, self.space_id)) if identify else None
+            self._identifier = Identifier(partial(occupants_at, connection, self.space_id)) if identify else None
             self._backpressure = Backpressure(connection, self.space_id)
         except BaseException:
             connection.close()

@@ -210,7 +210,7 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
             about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
             if about.waits_for:
                 _asked(about.root, about.waits_for)
-        into_place, places = _lying(client, into), [_lying(client, name) for name in names]
+        into_place, places = _occupant_now(client, into), [_occupant_now(client, name) for name in names]
     done = [say("merge-projects", into=into_place, project=place) for place in places]
     for each, name in zip(done, names, strict=True):
         print_result(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
@@ -226,15 +226,15 @@ def split(name: str, as_json: bool) -> None:
     memctl project split ~/work/shop-copy
     """
     with running() as client:
-        place = _lying(client, name)
+        place = _occupant_now(client, name)
         about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
     if len(about.parts) == 1 and (place not in about.locations or len(about.locations) == 1):
         raise NothingToSplit(project=name)
     print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
 
 
-def _lying(client: Client, name: str) -> str:
-    """The same for a command: of a path at which checkouts lay one after the other, the one that lies there now."""
+def _occupant_now(client: Client, name: str) -> str:
+    """A project in the user's words: of a path that several checkouts had, the place of the one that is there now."""
     place = _place(name)
     if not place.startswith("/"):
         return place

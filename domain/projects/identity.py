@@ -637,13 +637,13 @@ class Projects:
             anchors[self._find(base)].append(anchor)
         waiting = {each for each in claimed if self._find(each[0]) != self._find(each[2])}
         # Who claims something is asked about that alone.
-        waiting |= {(path, at, at) for path, at in self._lying_over({path for path, _, _ in waiting})}
+        waiting |= {(path, at, at) for path, at in self._replacing({path for path, _, _ in waiting})}
         return [
             WaitingCheckout(path, claim, self._leading(anchors[self._find(node)]))
             for path, claim, node in sorted(waiting)
         ]
 
-    def _lying_over(self, asked: set[str]) -> Iterator[tuple[str, str]]:
+    def _replacing(self, asked: set[str]) -> Iterator[tuple[str, str]]:
         """The paths of checkouts that lie where others of known projects lay, and where those did; without what is
         asked about anyway, and what a person spoke of."""
         spoken_of = {base for _, into, merged in self._links for base in (into, merged)}

@@ -203,8 +203,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STAMP = "%Y%m%dT%H%M%S.%f"
 
 
-def lying_since(since: int, location: str) -> str:
-    """Where what happens at a path lies since a checkout came there (microseconds) over another one, whose memory the
+def of_occupant(since: int, location: str) -> str:
+    """The place of what happens at a path since a checkout came there (microseconds) over another one, whose memory the
     path itself keeps. The path itself for 0."""
     if not since or not is_absolute(location):
         return location
@@ -212,7 +212,7 @@ def lying_since(since: int, location: str) -> str:
 
 
 def since_of(location: str) -> int:
-    """Since when a checkout lies there over another one, in microseconds; 0 of a path itself."""
+    """Since when a checkout is there in place of another one, in microseconds; 0 of a path itself."""
     if not location.startswith(_SINCE):
         return 0
     try:
@@ -232,10 +232,10 @@ def path_of(location: str) -> str:
 
 def file_at(location: str, path: str) -> str:
     """A file that is named at a location of this machine, as one of the checkout that lies or lay there."""
-    return lying_since(since_of(location), joined(path_of(location), path))
+    return of_occupant(since_of(location), joined(path_of(location), path))
 
 
-def is_of_here(location: str) -> bool:
+def is_on_this_machine(location: str) -> bool:
     """Whether a location is a path of this machine, whichever checkout lay there."""
     return not location.startswith((_MEMBERS, _BY_KEY, _IMPORTED))
 

@@ -32,19 +32,20 @@ class OtherMemory(NamedTuple):
 
 
 def other_memories(home: Path | None = None) -> list[OtherMemory]:
-    """Memories of other tools in the user's home, known by the names of files: none is opened.
+    """Memories of other tools in the user's home, known by the names of files where the tools put them: none is opened.
 
     `CLAUDE_CONFIG_DIR`, `CLAUDE_MEM_DATA_DIR`, `BASIC_MEMORY_HOME` and `MEM0_DIR` are heeded as the tools heed them.
     """
     home = home or Path.home()
-    places = [
-        *(("Claude Code's notes", folder, "*/memory/*.md") for folder in default_sources(home, "claude-code")),
-        ("claude-mem", Path(os.environ.get("CLAUDE_MEM_DATA_DIR") or home / ".claude-mem"), "claude-mem.db"),
-        *(("basic-memory", folder, "**/*.md") for folder in _of_basic_memory(home)),
-        ("mem0", Path(os.environ.get("MEM0_DIR") or home / ".mem0"), "history.db"),
-        ("code-memory", home / ".claude-code" / "memory", "**/events.sqlite"),
+    places: list[tuple[str, Path, tuple[str, ...]]] = [
+        *(("Claude Code's notes", folder, ("*/memory/*.md",)) for folder in default_sources(home, "claude-code")),
+        ("claude-mem", Path(os.environ.get("CLAUDE_MEM_DATA_DIR") or home / ".claude-mem"), ("claude-mem.db",)),
+        *(("basic-memory", folder, ("*.md", "*/*.md")) for folder in _of_basic_memory(home)),
+        ("mem0", Path(os.environ.get("MEM0_DIR") or home / ".mem0"), ("history.db",)),
+        ("code-memory", home / ".claude-code" / "memory", ("events.sqlite", "projects/*/events.sqlite")),
     ]
-    return [OtherMemory(title, path) for title, path, sign in places if next(path.glob(sign), None)][:_MOST]
+    found = [(title, path) for title, path, signs in places if any(next(path.glob(sign), None) for sign in signs)]
+    return [OtherMemory(title, path) for title, path in found[:_MOST]]
 
 
 def to_offer(data_dir: Path) -> list[OtherMemory]:

@@ -10,7 +10,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.domain.projects.identity import Named, Place, Projects, Words
-from memctl.domain.projects.tenants import Tenant, tenants_of
+from memctl.domain.projects.occupants import Occupant, occupants_of
 from memctl.domain.support.bounded import names
 from memctl.domain.support.location import around
 from memctl.infra.database import Connection
@@ -114,7 +114,7 @@ def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
 
 
-def tenants_at(connection: Connection, space_id: int, paths: Sequence[str]) -> dict[str, list[Tenant]]:
+def occupants_at(connection: Connection, space_id: int, paths: Sequence[str]) -> dict[str, list[Occupant]]:
     """The checkouts that lay at some paths of this machine, by what the live read models say of locations there (below
     a path, too, where it is the only one), and by what was forgotten of checkouts that lay where others did."""
     live = generations.live(connection)
@@ -125,7 +125,7 @@ def tenants_at(connection: Connection, space_id: int, paths: Sequence[str]) -> d
     found = connection.execute(_PLACES.format(sql.SQL(readmodels.table(model.name, live.stage2))), given, binary=True)
     rows = [readmodels.decode_row(model, row) for (row,) in found]
     forgotten = connection.execute(_FORGOTTEN, given)
-    return tenants_of([*(place_of(row, {}) for row in rows), *(Place(at, root=at) for (at,) in forgotten)])
+    return occupants_of([*(place_of(row, {}) for row in rows), *(Place(at, root=at) for (at,) in forgotten)])
 
 
 _PLACES = sql.SQL(

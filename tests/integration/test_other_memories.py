@@ -24,7 +24,7 @@ from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.language.notes import LONGEST_NOTE
 from memctl.domain.support.location import in_another_memory
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.legacy import markdown
+from memctl.infra.legacy import finding, markdown
 from memctl.infra.legacy.meaning import events_of
 from memctl.infra.legacy.rows import NotALegacyStore
 from memctl.infra.log.append import append
@@ -214,3 +214,20 @@ def test_a_folder_of_other_markdown_is_no_memory(tmp_path: Path) -> None:
     (tmp_path / "docs" / "note.md").write_text(CLAUDE_NOTE)
     with pytest.raises(NotALegacyStore, match="no notes"):
         stores([tmp_path / "docs"])
+
+
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        ("memory/events.sqlite", True),
+        ("memory/projects/0a1b/events.sqlite", True),
+        ("memory/projects/0a1b/copies/events.sqlite", False),
+    ],
+)
+def test_a_store_is_found_where_its_tool_puts_it_and_looked_for_no_deeper(
+    tmp_path: Path, file: str, *, found: bool
+) -> None:
+    store = tmp_path / ".claude-code" / file
+    store.parent.mkdir(parents=True)
+    store.touch()
+    assert [each.title for each in finding.other_memories(tmp_path)] == ["code-memory"] * found

@@ -32,7 +32,7 @@ from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified
-from memctl.domain.support.location import lying_since
+from memctl.domain.support.location import of_occupant
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
@@ -498,7 +498,7 @@ def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(
 
 
 def test_files_are_looked_at_for_the_checkout_that_lies_there_alone(desk: ProcessorContext, tmp_path: Path) -> None:
-    file, now = tmp_path / "cart.py", lying_since(NOON, str(tmp_path))
+    file, now = tmp_path / "cart.py", of_occupant(NOON, str(tmp_path))
     for n, at in enumerate((str(tmp_path), now)):
         found = ProjectIdentified(location=at, root=at, remote=f"x.org/{n}", checked=True)
         note = MemoryNoted(text=f"{NOTE} {n}", files=(str(file), "cart.py"))

@@ -91,7 +91,7 @@ def test_who_the_proxy_names_is_shown_the_viewer_as_the_member_of_that_key(api: 
     seen = look(api, DANA)
     assert seen.status == 200
     assert f'<span class="meta">{DANA}</span>' in seen.text
-    assert "set-cookie" not in seen.headers, "the proxy says it anew each time, and may stop"
+    assert "set-cookie" not in seen.headers, "the proxy sends the name with each request, and may stop"
     assert "ledger" in look(api, DANA, "/projects").text
     assert look(api, DANA, "/waiting").status == 403, "that is the owner's"
     until(lambda: f"key {key_id(api)}: GET / 200" in api.log.read_text(), "the line of who asked")
@@ -142,9 +142,9 @@ def test_who_has_no_key_reads_who_makes_one(api: Api) -> None:
     assert "no key in force is called so" in seen.text
     assert "Ask whoever runs this memctl" in seen.text
     assert "<code>memctl keys add NAME</code>" in seen.text
-    told = asked(api.port, "/", PROOF, (WHO, "lee@example.com"))
-    assert (told.status, told.headers["content-type"]) == (403, "application/problem+json")
-    assert "no key in force" in json.loads(told.text)["detail"]
+    refused = asked(api.port, "/", PROOF, (WHO, "lee@example.com"))
+    assert (refused.status, refused.headers["content-type"]) == (403, "application/problem+json")
+    assert "no key in force" in json.loads(refused.text)["detail"]
 
 
 def test_a_revoked_key_signs_nobody_in(api: Api) -> None:

@@ -32,7 +32,7 @@ from memctl.domain.events.observations import PromptSubmitted, session_stream
 from memctl.domain.events.statements import DecisionMade
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified
-from memctl.domain.support.location import lying_since
+from memctl.domain.support.location import of_occupant
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.git import there_since
 from memctl.infra.log.append import append
@@ -264,4 +264,4 @@ def test_a_teams_files_in_what_lies_over_another_checkout_are_of_it(
     with snapshot(log):
         reader = reader_of(log, "default", OWNER)
         (claim,) = waiting(reader, places_of(reader, EVERYWHERE)).claims
-    assert claim.location == lying_since(there_since(str(place)), str(place))
+    assert claim.location == of_occupant(there_since(str(place)), str(place))

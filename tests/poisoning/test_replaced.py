@@ -29,7 +29,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest import Account, ingest, ingest_history
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.support.location import lying_since, path_of, since_of
+from memctl.domain.support.location import of_occupant, path_of, since_of
 from memctl.infra.database import connect
 from memctl.infra.git import there_since
 from memctl.infra.readmodels import generations
@@ -101,7 +101,7 @@ class Shop:
 
     def later(self) -> str:
         """Where what lies there now is recorded, if it came over another."""
-        return lying_since(there_since(str(self.at)), str(self.at))
+        return of_occupant(there_since(str(self.at)), str(self.at))
 
     def apart(self) -> None:
         """What lies there now and what lay there before share nothing."""

@@ -360,8 +360,8 @@ def test_what_is_said_instead_of_a_word_is_a_command_or_an_option() -> None:
 def test_the_help_of_a_noun_lists_its_verbs_in_words_that_end() -> None:
     nouns = [name for name in COMMANDS if isinstance(memctl.get_command(click.Context(memctl), name), click.Group)]
     assert len(nouns) > 5
-    told = "\n".join(help_of(name).partition("\n")[2] for name in nouns)
-    assert re.findall(r"^.*\.\.\.$", told, re.MULTILINE) == []
+    shown = "\n".join(help_of(name).partition("\n")[2] for name in nouns)
+    assert re.findall(r"^.*\.\.\.$", shown, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.projects.identity import Place, ProjectIdentified
-from memctl.domain.projects.tenants import Tenant, came, lies_there, merged, reaching, tenants_of
+from memctl.domain.projects.occupants import Occupant, came, is_latest, merged, occupants_of, reaching
 from memctl.domain.support import patterns
-from memctl.domain.support.location import lying_since, of_member, since_of
+from memctl.domain.support.location import of_member, of_occupant, since_of
 from memctl.infra.git import Checkout, checkout_of, there_since
 
 CONFIG = """[core]
@@ -245,20 +245,20 @@ A, B = frozenset({"x.org/a"}), frozenset({"x.org/b"})
 
 @pytest.mark.parametrize(("known", "remote", "since", "moments"), [
     ((), "x.org/b", NOW, ()),
-    ((Tenant(0, NOW - 9, A),), "x.org/b", NOW, (NOW,)),
-    ((Tenant(0, NOW - 9, A),), "", NOW, (NOW,)),
-    ((Tenant(0, NOW - 9),), "x.org/b", NOW, (NOW,)),
-    ((Tenant(0, NOW - 9),), "", NOW, ()),
-    ((Tenant(0, NOW - 9, A),), "x.org/a", NOW, ()),
-    ((Tenant(0, NOW - 9, A | B),), "x.org/b", NOW, ()),
-    ((Tenant(0, NOW, A),), "x.org/b", NOW, ()),
-    ((Tenant(0, NOW - 9, A), Tenant(0, NOW + 9)), "x.org/b", NOW, ()),
-    ((Tenant(0, 1, A), Tenant(9, NOW - 9, B)), "x.org/b", NOW, (9,)),
-    ((Tenant(0, 1, A), Tenant(9, NOW - 9, B)), "x.org/a", NOW, (9, NOW)),
-    ((Tenant(NOW, 0),), "x.org/b", NOW, (NOW,)),
+    ((Occupant(0, NOW - 9, A),), "x.org/b", NOW, (NOW,)),
+    ((Occupant(0, NOW - 9, A),), "", NOW, (NOW,)),
+    ((Occupant(0, NOW - 9),), "x.org/b", NOW, (NOW,)),
+    ((Occupant(0, NOW - 9),), "", NOW, ()),
+    ((Occupant(0, NOW - 9, A),), "x.org/a", NOW, ()),
+    ((Occupant(0, NOW - 9, A | B),), "x.org/b", NOW, ()),
+    ((Occupant(0, NOW, A),), "x.org/b", NOW, ()),
+    ((Occupant(0, NOW - 9, A), Occupant(0, NOW + 9)), "x.org/b", NOW, ()),
+    ((Occupant(0, 1, A), Occupant(9, NOW - 9, B)), "x.org/b", NOW, (9,)),
+    ((Occupant(0, 1, A), Occupant(9, NOW - 9, B)), "x.org/a", NOW, (9, NOW)),
+    ((Occupant(NOW, 0),), "x.org/b", NOW, (NOW,)),
 ])  # fmt: skip
 def test_another_checkout_came_where_its_directory_is_younger_than_the_last_look_and_its_remote_another(
-    known: tuple[Tenant, ...], remote: str, since: int, moments: tuple[int, ...]
+    known: tuple[Occupant, ...], remote: str, since: int, moments: tuple[int, ...]
 ) -> None:
     assert came(merged(known), remote, lambda: since) == moments
 
@@ -268,7 +268,7 @@ def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happene
 ) -> None:
     root, tree = f"{repository}/cli", f"{repository}/two"
     since = there_since(root)
-    known = {root: [Tenant(0, since - 9, A)]}
+    known = {root: [Occupant(0, since - 9, A)]}
     process = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
 
     def recorded(at: str, moment: int, line: str, stream: str = "") -> tuple[str, list[ProjectIdentified]]:
@@ -278,19 +278,19 @@ def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happene
         assert all(each.location == placed.location for each in found)
         return placed.location, [each.payload for each in found if isinstance(each.payload, ProjectIdentified)]
 
-    now = lying_since(since, root)
+    now = of_occupant(since, root)
     assert recorded(root, since - 1, "before") == (root, [])
     assert recorded(root, since + 1, "before") == (
         now, [ProjectIdentified(location=now, root=now, remote="github.com/acme/cli", checked=True)]
     )  # fmt: skip
     assert recorded(root, since + 2, "before") == (now, [])
-    assert recorded(f"{root}/cmd", since + 1, "below")[0] == lying_since(since, f"{root}/cmd")
-    anew = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    assert recorded(f"{root}/cmd", since + 1, "below")[0] == of_occupant(since, f"{root}/cmd")
+    again = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
     event = observed(PromptSubmitted(text="go", line="gone"), location=f"{root}/gone")
-    (gone,), found = anew.placed([structs.replace(event, occurred_at=Micros(since + 1))])
-    assert (gone.location, found) == (lying_since(since, f"{root}/gone"), [])
+    (gone,), found = again.placed([structs.replace(event, occurred_at=Micros(since + 1))])
+    assert (gone.location, found) == (of_occupant(since, f"{root}/gone"), [])
     at, (of_tree,) = recorded(tree, since + 1, "tree")
-    assert (at, of_tree.root, of_tree.repository) == (lying_since(since, tree), at, now)
+    assert (at, of_tree.root, of_tree.repository) == (of_occupant(since, tree), at, now)
     assert recorded(root, since - 1, "old", "history/x")[0] == now, "what a checkout holds is of it"
     shutil.rmtree(root)
     assert recorded(root, since + 1, "gone-too")[0] == now
@@ -301,7 +301,7 @@ def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happene
 def test_a_checkout_in_another_one_is_none_of_what_came_there(repository: Path) -> None:
     root, inner = f"{repository}/cli", repository / "cli" / "lib"
     subprocess.run(["git", "init", "-q", str(inner)], check=True)
-    known = {root: [Tenant(0, 1, A), Tenant(9, 9, B)], str(inner): [Tenant(0, 1)]}
+    known = {root: [Occupant(0, 1, A), Occupant(9, 9, B)], str(inner): [Occupant(0, 1)]}
     for gone in (False, True):
         identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
         placed, _ = identifier.placed([observed(PromptSubmitted(text="go", line="l1"), location=f"{inner}")])
@@ -310,30 +310,30 @@ def test_a_checkout_in_another_one_is_none_of_what_came_there(repository: Path) 
 
 
 def test_what_places_show_of_checkouts_at_a_path() -> None:
-    later = lying_since(NOW, "/w/shop")
+    later = of_occupant(NOW, "/w/shop")
     places = [
         Place("/w/shop/src", root="/w/shop", remotes=("x.org/a",), looked_at=5),
         Place("/w/shop/src/cmd", remotes=("x.org/c",), looked_at=9),
         Place(f"{later}/src", root=later, remotes=("x.org/b",), looked_at=7),
         Place("/w/tree", root="/w/tree", repository="/w/shop", remotes=("x.org/d",), looked_at=6),
-        Place("/w/told", remotes=("x.org/e",), looked_at=8),
+        Place("/w/recorded", remotes=("x.org/e",), looked_at=8),
         Place("/w/plain", looked_at=8),
         Place(of_member("kim", "/w/shop"), root=of_member("kim", "/w/shop"), remotes=("x.org/k",), by_key=True),
     ]
-    assert tenants_of(places) == {
-        "/w/shop": [Tenant(0, 6, frozenset({"x.org/a", "x.org/d"})), Tenant(NOW, 7, B)],
-        "/w/tree": [Tenant(0, 6, frozenset({"x.org/d"}))],
-        "/w/told": [Tenant(0, 8, frozenset({"x.org/e"}))],
+    assert occupants_of(places) == {
+        "/w/shop": [Occupant(0, 6, frozenset({"x.org/a", "x.org/d"})), Occupant(NOW, 7, B)],
+        "/w/tree": [Occupant(0, 6, frozenset({"x.org/d"}))],
+        "/w/recorded": [Occupant(0, 8, frozenset({"x.org/e"}))],
     }
-    assert lies_there(tenants_of(places), f"{later}/src")
-    assert not lies_there(tenants_of(places), "/w/shop/src")
-    assert lies_there(tenants_of(places), "/w/plain")
+    assert is_latest(occupants_of(places), f"{later}/src")
+    assert not is_latest(occupants_of(places), "/w/shop/src")
+    assert is_latest(occupants_of(places), "/w/plain")
 
 
 def test_what_bears_no_time_is_of_the_moment_of_its_session_and_else_of_who_lies_there(repository: Path) -> None:
     root = f"{repository}/cli"
     since = there_since(root)
-    known = {root: [Tenant(0, since - 9, A)]}
+    known = {root: [Occupant(0, since - 9, A)]}
 
     def lies(*moments: int) -> list[int]:
         events = [
@@ -357,7 +357,7 @@ def test_a_session_that_lays_another_checkout_where_it_works_goes_on_in_that(
     repository: Path, again_s: float, placed: bool
 ) -> None:
     root = f"{repository}/cli"
-    known: dict[str, list[Tenant]] = {}
+    known: dict[str, list[Occupant]] = {}
     identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known}, again_s=again_s)
     event = observed(PromptSubmitted(text="go", line="l1"), location=root)
 

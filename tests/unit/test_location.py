@@ -14,10 +14,10 @@ from memctl.domain.support.location import (
     in_another_memory,
     inside,
     is_absolute,
-    is_of_here,
-    lying_since,
+    is_on_this_machine,
     normalise,
     of_member,
+    of_occupant,
     path_of,
     project_name,
     project_of,
@@ -146,21 +146,21 @@ def test_a_member_s_place_is_of_one_member_and_one_path(one: str, other: str, pa
     assert (at == of_member(other, path)) == (member_called(one) == member_called(other))
     assert path_of(at) == path or "~" in path
     assert all(map(path_of, above(at)))
-    assert not is_of_here(at)
+    assert not is_on_this_machine(at)
     assert (of_member(one, ""), of_member(one, NOWHERE)) == ("", NOWHERE)
 
 
 @given(st.integers(1, 4 * 10**15), st.sampled_from(PATHS))
 def test_a_place_since_a_checkout_lies_there_is_of_that_moment_and_path(since: int, path: str) -> None:
     path = normalise(path)
-    at = lying_since(since, path)
+    at = of_occupant(since, path)
     assert normalise(at) == at
-    assert lying_since(0, path) == path
+    assert of_occupant(0, path) == path
     assert since_of(path) == 0
-    assert is_of_here(at)
+    assert is_on_this_machine(at)
     if is_absolute(path):
         assert (since_of(at), path_of(at)) == (since, path) or "~" in path
-        assert lying_since(since, at) == at
+        assert of_occupant(since, at) == at
         assert all(since_of(each) == since for each in above(at))
     else:
         assert at == path

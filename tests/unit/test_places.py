@@ -17,7 +17,7 @@ from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
-from memctl.domain.support.location import by_key, lying_since, of_member
+from memctl.domain.support.location import by_key, of_member, of_occupant
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
@@ -60,7 +60,7 @@ def test_of_projects_of_one_name_a_member_means_the_one_on_the_members_own_machi
 
 
 def test_of_checkouts_that_lay_at_one_path_the_owner_means_the_one_that_lies_there() -> None:
-    now, at = lying_since(5, "/w/shop"), "/w/shop"
+    now, at = of_occupant(5, "/w/shop"), "/w/shop"
     known = Projects([Place(at, root=at, remotes=("x.org/shop",)), Place(now, root=now, remotes=("y.org/shop",))])
     owner = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known}, here=True)
     for places in (places_of(owner, "shop"), places_of(owner, at), places_of(owner, None, at)):

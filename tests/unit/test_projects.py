@@ -27,7 +27,7 @@ from memctl.domain.projects.identity import (
 )
 from memctl.domain.projects.key_limits import SeveralRemotes
 from memctl.domain.projects.key_limits import given as limits_given
-from memctl.domain.support.location import lying_since, of_member
+from memctl.domain.support.location import of_member, of_occupant
 
 CLI = "github.com/acme/cli"
 
@@ -379,8 +379,8 @@ LOCATIONS = st.sampled_from(
         "/",
         "member:dana:/a/b",
         "member:kim:/a/b",
-        lying_since(5, "/a/b"),
-        lying_since(7, "/a/b"),
+        of_occupant(5, "/a/b"),
+        of_occupant(7, "/a/b"),
     ]
 )
 MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
@@ -492,7 +492,7 @@ def test_a_member_s_home_or_root_holds_no_project_of_its_member() -> None:
 
 
 OTHER = "github.com/eve/beta"
-SINCE, AGAIN = lying_since(5, "/w/shop"), lying_since(7, "/w/shop")
+SINCE, AGAIN = of_occupant(5, "/w/shop"), of_occupant(7, "/w/shop")
 
 
 def test_what_lies_where_another_checkout_lay_is_a_project_of_its_own_and_asked_about() -> None:

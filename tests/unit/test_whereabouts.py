@@ -21,7 +21,7 @@ from memctl.domain.events.facts import CommandRan, PlaceSeen, StackShown
 from memctl.domain.events.facts import TestsRan as RanTests
 from memctl.domain.events.observations import SessionStarted, ToolReturned, event_id_of
 from memctl.domain.session.working_directory import WorkingDirectory
-from memctl.domain.support.location import joined, lying_since, of_member
+from memctl.domain.support.location import joined, of_member, of_occupant
 from memctl.projections.project_knowledge import project_knowledge
 
 HERE = "/home/dana/cli"
@@ -123,7 +123,7 @@ def test_a_drive_has_one_name_in_every_shell() -> None:
     assert joined("/w/shop", "/d/w") == "/d/w"
 
 
-@pytest.mark.parametrize("kind", [partial(of_member, "kim"), partial(lying_since, NOON)], ids=["member", "since"])
+@pytest.mark.parametrize("kind", [partial(of_member, "kim"), partial(of_occupant, NOON)], ids=["member", "since"])
 @pytest.mark.parametrize("seed", range(60))
 def test_a_session_on_a_member_s_machine_or_over_another_checkout_shows_what_it_would_show_here(
     seed: int, kind: Callable[[str], str]

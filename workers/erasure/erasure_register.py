@@ -18,7 +18,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup import copies
 from memctl.infra.backup.receipts import RECEIPTS
-from memctl.infra.backup.sealed import UNSEALED, clear
+from memctl.infra.backup.sealed import UNSEALED
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
@@ -122,15 +122,13 @@ def what_stays(
     return places
 
 
-def backups_before(settings: Settings) -> list[str]:
-    """What to say of the backups that are there: each may hold what was forgotten since. Those that a process is just
-    sealing or opening lie in folders of their own; what such a process left behind is removed."""
+def backups_before(settings: Settings, unsealed: Iterable[Path]) -> list[str]:
+    """What to say of the backups that are there: each may hold what was forgotten since. `unsealed` are the folders of
+    those that a process is just sealing or opening."""
     folder = copies.folder_of(settings)
     made = len(copies.backups(folder))
     said = [f"{made} backups in {folder}, made before (`memctl restore` leaves it out)"] if made else []
-    return said + [
-        f"the folder {each}, in which a backup is being sealed or opened" for each in clear(settings.data_dir)
-    ]
+    return said + [f"the folder {each}, in which a backup is being sealed or opened" for each in unsealed]
 
 
 def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> Iterator[str]:

@@ -24,6 +24,7 @@ from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.written_forms import WrittenForms
+from memctl.infra.backup import sealed
 from memctl.infra.backup.receipts import begin_again, unknown, write_receipts
 from memctl.infra.database import Connection, advisory_lock, outages, single_row
 from memctl.infra.event_writer import EventWriter
@@ -415,14 +416,16 @@ def _with_what_came(
 
 
 def _what_stays(settings: Settings, connection: Connection, space_id: int, plan: Plan, probe: Probe) -> list[str]:
-    """What the receipt says of forms that stay. Books of work that hold some lose those rows."""
+    """What the receipt says of forms that stay. Books of work that hold some lose those rows, and plain backups that a
+    crash left behind go."""
     said = probing.unsaid(connection, probe.words)
     sought = WrittenForms([plan.text, *said] if plan.text else said)
     register.drop_from_books(connection, space_id, sought)
     folded = plan.scope.kind in ("match", "session", "project")
+    in_use = sealed.clear(settings.data_dir)
     return [
         *register.what_stays(connection, settings, space_id, sought, folded=folded),
-        *register.backups_before(settings),
+        *register.backups_before(settings, in_use),
     ]
 
 

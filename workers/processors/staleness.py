@@ -6,7 +6,7 @@ from uuid import UUID
 
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.knowledge.consolidation import STREAM
-from memctl.domain.projects.tenants import lies_there, tenants_of
+from memctl.domain.projects.occupants import is_latest, occupants_of
 from memctl.domain.support.location import file_at, inside, path_of
 from memctl.infra.git import blob_of
 from memctl.infra.readmodels import processor_work as processing
@@ -66,14 +66,14 @@ def _tied(context: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
     on: it is enough to look at the file."""
     found: dict[str, tuple[UUID, ...]] = {}
     here: dict[str, bool] = {}
-    tenants = tenants_of(known_projects(context.connection, context.live, context.space_id).places)
+    occupants = occupants_of(known_projects(context.connection, context.live, context.space_id).places)
     for memory in memories(context):
         place = memory.location
         if memory.kind not in TIED or not memory.files or not place:
             continue
         if place not in here:
             # Where the whole checkout is elsewhere, that a file is not here says nothing.
-            here[place] = Path(path_of(place)).is_dir() and lies_there(tenants, place)
+            here[place] = Path(path_of(place)).is_dir() and is_latest(occupants, place)
         for path in memory.files if here[place] else ():
             whole = file_at(place, path)
             if inside(whole, place) and len(found) < MOST_FILES:

@@ -1,4 +1,4 @@
-"""Which of the checkouts that lay at a path of this machine one after the other is meant, and when each came there.
+"""The checkouts that were at one path of this machine, one after the other, and when each came there.
 
 Another one came where the git directory is younger than the last look at the former one's, and the remote is another:
 a clone in its place, where `git remote set-url` changes a remote in the same directory, and `chown -R` or a fresh clone
@@ -12,47 +12,47 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memctl.domain.projects.identity import HOME, Place
-from memctl.domain.support.location import around, is_of_here, path_of, since_of
+from memctl.domain.support.location import around, is_on_this_machine, path_of, since_of
 
 
-class Tenant(NamedTuple):
-    """A checkout that lies or lay at a path. Times in microseconds; `since` is 0 of the first that was known there.
-    `looked_at` is the last moment at which git's files are known to have lain there."""
+class Occupant(NamedTuple):
+    """A checkout that is or was at a path. Times in microseconds; `since` is 0 of the first that was known there.
+    `looked_at` is the last moment at which git's files are known to have been there."""
 
     since: int
     looked_at: int
     remotes: frozenset[str] = frozenset()
 
 
-Known = Callable[[Sequence[str]], Mapping[str, Sequence[Tenant]]]
-"""The tenants of those of some paths that have any, oldest first."""
+Known = Callable[[Sequence[str]], Mapping[str, Sequence[Occupant]]]
+"""The occupants of those of some paths that have any, oldest first."""
 
 
-def tenants_of(places: Iterable[Place]) -> dict[str, list[Tenant]]:
+def occupants_of(places: Iterable[Place]) -> dict[str, list[Occupant]]:
     """By path, the checkouts that places show there, oldest first. Members' are on other machines. Where nobody looked
     at git's files, a client's word that it has a remote shows one."""
-    found: dict[str, list[Tenant]] = defaultdict(list)
-    here = [place for place in places if place.free and not place.by_key and is_of_here(place.location)]
+    found: dict[str, list[Occupant]] = defaultdict(list)
+    here = [place for place in places if place.free and not place.by_key and is_on_this_machine(place.location)]
     for place in sorted(here, key=lambda place: not place.root):
         reached = place.root or any(at in found for at in reaching(path_of(place.location)))
         own = place.location if place.remotes and not reached else ""
         for at in {place.root or own, place.repository} - {""}:
-            found[path_of(at)].append(Tenant(since_of(at), place.looked_at, frozenset(place.remotes)))
+            found[path_of(at)].append(Occupant(since_of(at), place.looked_at, frozenset(place.remotes)))
     return {path: merged(each) for path, each in found.items()}
 
 
-def merged(tenants: Iterable[Tenant]) -> list[Tenant]:
-    """What is known of each tenant of a path together, oldest first."""
-    found: dict[int, Tenant] = {}
-    for each in tenants:
+def merged(occupants: Iterable[Occupant]) -> list[Occupant]:
+    """What is known of each occupant of a path together, oldest first."""
+    found: dict[int, Occupant] = {}
+    for each in occupants:
         known = found.get(each.since, each)
-        found[each.since] = Tenant(each.since, max(known.looked_at, each.looked_at), known.remotes | each.remotes)
+        found[each.since] = Occupant(each.since, max(known.looked_at, each.looked_at), known.remotes | each.remotes)
     return [found[since] for since in sorted(found)]
 
 
-def lies_there(tenants: Mapping[str, Sequence[Tenant]], location: str) -> bool:
+def is_latest(occupants: Mapping[str, Sequence[Occupant]], location: str) -> bool:
     """Whether what is known of a location of this machine is of the checkout that came to its path last."""
-    found = nearest(tenants, reaching(path_of(location)))
+    found = nearest(occupants, reaching(path_of(location)))
     return not found or since_of(location) == found[-1].since
 
 
@@ -62,17 +62,17 @@ def reaching(path: str) -> Iterator[str]:
     return (at for at in around(path) if at == path or home is None or at != home[0])
 
 
-def nearest(tenants: Mapping[str, Sequence[Tenant]], paths: Iterable[str]) -> Sequence[Tenant]:
+def nearest(occupants: Mapping[str, Sequence[Occupant]], paths: Iterable[str]) -> Sequence[Occupant]:
     """Those of the first of some paths that has any."""
-    return next((tenants[at] for at in paths if at in tenants), ())
+    return next((occupants[at] for at in paths if at in occupants), ())
 
 
-def moments_of(known: Sequence[Tenant]) -> tuple[int, ...]:
+def moments_of(known: Sequence[Occupant]) -> tuple[int, ...]:
     """When each of them came there over another one."""
     return tuple(each.since for each in known if each.since)
 
 
-def came(known: Sequence[Tenant], remote: str, there_since: Callable[[], int]) -> tuple[int, ...]:
+def came(known: Sequence[Occupant], remote: str, there_since: Callable[[], int]) -> tuple[int, ...]:
     """When each checkout came to a path over another one, oldest first, up to what lies there now: a git directory with
     that remote (or none), which is there since that moment."""
     moments = moments_of(known)
