@@ -190,7 +190,7 @@ def test_a_space_moves_to_and_fro_while_it_is_written_and_read_and_its_movers_ar
     first = [event for number in range(3) for event in example(number, day=number + 2)]
     append(two.here, NUMBER, first)
     luck = random.Random(FACTOR)
-    until(lambda: caught_up(two.here))
+    until(lambda: caught_up(two.here) and caught_up(two.there))
     neighbours = digests(two.here, 1), digests(two.there, 1)
     with Traffic(two) as traffic:
         for to in ("there", "here"):
@@ -201,7 +201,7 @@ def test_a_space_moves_to_and_fro_while_it_is_written_and_read_and_its_movers_ar
             left = two.here if to == "there" else two.there
             until(lambda left=left: not rows_in(left).keys() - {f"outbox_g{generations.live(left).stage2}"})  # type: ignore[misc]
     assert traffic.problems == []
-    until(lambda: caught_up(two.here))
+    until(lambda: caught_up(two.here) and caught_up(two.there))
     log = log_of(two.here)
     ids = [event_id_of(NUMBER, event.dedupe_key) for event in log]
     assert len(set(ids)) == len(ids) == sum(rows_in(two.here)[t] for t in ("deliveries",))
