@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from memctl.domain.events.event import derived_of
-from memctl.domain.events.facts import CommandTried, ErrorOccurred, ErrorResolved, KnowledgeNeeded, Turn
+from memctl.domain.events.facts import CommandTried, ErrorOccurred, ErrorResolved, KnowledgeHeld, KnowledgeNeeded
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.retrieval.hindsight import (
     HeldMemory,
@@ -18,12 +18,11 @@ from memctl.domain.retrieval.hindsight import (
     Need,
     form_of,
     is_nameless,
-    memory_words,
     way_of,
 )
 from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_line, seen
 from memctl.domain.support.location import project_name
-from memctl.domain.support.mentions import distinctive_values_in, path_within
+from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import LONGEST_NAME
 from memctl.projections import known_commands
 from memctl.projections.kernel import projection
@@ -37,11 +36,8 @@ MOST_NEEDS = 20
 OF_TWO_FACTS = ("known error", "known command")
 """Kinds of which one fact says that a thing was needed, and another how it ended."""
 
-WAY, REQUEST, REMEMBERED = 24, 40, 64
-"""Words of a way out of an error, of a request, and of a turn as it is remembered."""
-
-FILES, VALUES = 20, 12
-"""Files and values of one turn that are remembered."""
+WAY, REQUEST = 24, 40
+"""Words of a way out of an error, and of a request."""
 
 
 class Hindsight(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +56,7 @@ class Hindsight(msgspec.Struct, frozen=True, kw_only=True):
     memories: tuple[HeldMemory, ...] = ()
 
 
-Shown = CommandTried | ErrorOccurred | ErrorResolved | KnowledgeNeeded | Turn
+Shown = CommandTried | ErrorOccurred | ErrorResolved | KnowledgeNeeded | KnowledgeHeld
 
 KINDS: dict[str, HindsightKind] = {"place": "known place", "value": "found out again"}
 """The kinds of hindsight by the kind of a `KnowledgeNeeded`."""
@@ -80,11 +76,10 @@ def _keys(fact: Shown) -> tuple[str, ...]:
             return (row_id("known error", fact.location, fact.signature),)
         case KnowledgeNeeded():
             return (row_id(KINDS[fact.kind], fact.location, fact.subject),)
-        case Turn():
-            paths = (path_within(fact.location, path) for path in fact.files[:FILES])
+        case KnowledgeHeld():
+            paths = (path_within(fact.location, path) for path in fact.files)
             places = [row_id("known place", fact.location, path) for path in paths if path]
-            values = distinctive_values_in(fact.answer)[:VALUES]
-            return (*places, *(row_id("found out again", fact.location, value) for value in values))
+            return (*places, *(row_id("found out again", fact.location, value) for value in fact.values))
 
 
 @projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")))
@@ -108,10 +103,9 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
                 row = _holding(row, _resolution(fact))
         case KnowledgeNeeded():
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
-        case Turn():
-            if not _lies_between(row.memories, int(fact.occurred_at), str(fact.id)):
-                words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
-                row = _holding(row, _held(fact, memory_id("turn", str(fact.id)), words, fact.prompt))
+        case KnowledgeHeld():
+            if not _lies_between(row.memories, int(fact.occurred_at), str(fact.turn)):
+                row = _holding(row, _held(fact))
     return msgspec.structs.replace(
         row,
         last_at=max(row.last_at, int(fact.occurred_at)),
@@ -218,14 +212,15 @@ def _need(fact: KnowledgeNeeded) -> Need:
     )
 
 
-def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
+def _held(fact: KnowledgeHeld) -> HeldMemory:
+    turn = str(fact.turn)
     return HeldMemory(
         **_shown_by(fact, -1),
         member=clipped(fact.through, LONGEST_NAME),
-        id=str(fact.id),
-        memory=memory,
-        text=one_line(text, 200),
-        words=words[:REMEMBERED],
+        id=turn,
+        memory=memory_id("turn", turn),
+        text=one_line(fact.text, 200),
+        words=fact.words,
     )
 
 

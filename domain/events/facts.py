@@ -414,6 +414,21 @@ class KnowledgeNeeded(Identified, frozen=True, kw_only=True, omit_defaults=True,
     """Of `duration_us`, while nobody worked."""
 
 
+class KnowledgeHeld(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="knowledge_held"):
+    """What a turn left behind that a later session may need: the files that it worked on, at most 20, and the values
+    that its answer names, at most 12. Where it left neither, nothing else is said of it.
+
+    `turn` is the id of its `Turn`, `text` how its prompt begins, and `words` are the content words of all of it.
+    Evidence: its last words, or the prompt.
+    """
+
+    turn: UUID
+    text: str = ""
+    files: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
 class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
     """A prompt asked for a piece of work. `task` is its canonical key; `canonical` makes it one across sessions."""
 

@@ -118,7 +118,7 @@ class Conversation:
         """Hand out the open turn and episode as they stand, where they have changed."""
         if self._turn is not None and self._turn.dirty:
             self._turn.dirty = False
-            self._assert.add(self._turn.fact())
+            self._hand_out(self._turn)
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
             self._outcomes.conclude(self.episode, closed=False)
@@ -521,7 +521,11 @@ class Conversation:
             turn, self._turn = self._turn, None
             self._turn_before = turn
             if turn.dirty:
-                self._assert.add(turn.fact())
+                self._hand_out(turn)
+
+    def _hand_out(self, turn: OpenTurn) -> None:
+        self._assert.add(turn.fact())
+        self._assert.add(turn.held())
 
 
 def _error_in(words: str) -> str:

@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
+import msgspec
+
+from memctl.domain.events.facts import KnowledgeHeld, Prompted, Span, Turn, fact_id
 from memctl.domain.failures.explanations import reasons_in
 from memctl.domain.knowledge.memory import lead_of
+from memctl.domain.retrieval.hindsight import memory_words
+from memctl.domain.support.bounded import one_line
+from memctl.domain.support.mentions import distinctive_values_in
 
 MOST_ANSWERS = 3
 """Answers of one turn that are kept; of more, the shortest of the earlier ones goes."""
 
 MOST_REASONS, LONGEST_REASON = 2, 400
 """Words that lead over to the use of a tool and say why something is so which are kept, and characters of each."""
+
+FILES, VALUES, WORDS = 20, 12, 64
+"""Files that a turn worked on, values that its answer names, and words of both that are kept."""
 
 
 class AnswerGiven(NamedTuple):
@@ -86,7 +94,7 @@ class OpenTurn:
             earlier=tuple(each.text for each in self.answers[:-1]),
             reasons=tuple(each.text for each in self.reasons),
             task=self.prompt.task,
-            files=tuple(self.files)[:20],
+            files=tuple(self.files)[:FILES],
             prompt_id=self.prompt.id,
             by_user=self.by_user,
             before=self.before,
@@ -94,3 +102,22 @@ class OpenTurn:
             elsewhere=self.elsewhere,
             corrected=self.corrected,
         )
+
+    def held(self) -> KnowledgeHeld:
+        """What it leaves behind for later sessions, as it stands. It is small, for it goes to the rows of many keys."""
+        turn = self.fact()
+        held = KnowledgeHeld(
+            id=fact_id(turn.stream, "knowledge_held", str(self.prompt.id)),
+            stream=turn.stream,
+            occurred_at=turn.occurred_at,
+            location=turn.location,
+            through=turn.through,
+            evidence=turn.evidence[-1:],
+            turn=turn.id,
+            files=turn.files,
+            values=tuple(distinctive_values_in(turn.answer)[:VALUES]),
+        )
+        if not (held.files or held.values):
+            return held
+        words = memory_words(turn.prompt, turn.lead, turn.answer, turn.files)[:WORDS]
+        return msgspec.structs.replace(held, text=one_line(turn.prompt, 200), words=words)

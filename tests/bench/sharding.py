@@ -2,8 +2,9 @@
 
     python tests/bench/sharding.py [FOLDER] [--events 100000] [--shards 1,16] [--json FILE]
 
-The same events are appended, folded as workers do, a batch at a time, and rebuilt. Time is that of the process and of
-its session in Postgres. Digests of all read models are compared between the numbers of shards.
+The same events are appended, folded as workers do, a batch at a time, with garbage collected as they do, and rebuilt.
+Time is that of the process and of its session in Postgres. Digests of all read models are compared between the numbers
+of shards.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.profile import Profile, cpu_s
 from memctl.workers.rebuild.replay import replay
+from memctl.workers.runtime.worker import collect_seldom
 
 PROCESSORS = 16
 
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     sessions = read_sessions(given.folder)
+    collect_seldom()
     found: dict[str, Any] = {"events": given.events}
     for shards in map(int, given.shards.split(",")):
         engine.SHARDS = shards

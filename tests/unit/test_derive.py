@@ -22,6 +22,7 @@ from memctl.domain.events.facts import (
     Fact,
     FileChanged,
     FileTouched,
+    KnowledgeHeld,
     InsightFound,
     PlaceSeen,
     PlanChanged,
@@ -95,9 +96,11 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
         ErrorMet,
         Answered,
         Turn,
+        KnowledgeHeld,
         Prompted,
         Answered,
         Turn,
+        KnowledgeHeld,
         Episode,
     ]
     opened, asked, task = only(facts, SessionOpened, Prompted, TaskOpened)[:3]

@@ -12,7 +12,7 @@ from session_events import Session, facts_of
 
 from memctl.api.queries.hindsight import _record
 from memctl.domain.events.event import Event, Micros
-from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
+from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeHeld, KnowledgeNeeded, Turn
 from memctl.domain.retrieval.hindsight import (
     APART,
     HeldMemory,
@@ -292,6 +292,21 @@ def test_an_error_that_two_sessions_met_is_in_one_row_whatever_the_order() -> No
         "session/claude-code/two", "session/claude-code/one", True,
     )  # fmt: skip
     assert pair.need.calls == 1
+
+
+def test_a_turn_leaves_its_files_and_values_and_no_long_text() -> None:
+    """It goes to the rows of some thirty keys, and each of as many shards reads it."""
+    told = Session()
+    told.user("Where does the cart round its prices? " + "Look at every place. " * 400)
+    told.edits("/work/shop/src/cart.py", "a", "b")
+    told.says("It is `ROUND_HALF_EVEN_CENTS` in the settings. " + "And so on, and on. " * 700)
+    facts = facts_of(told.events)
+    [turn] = [fact for fact in facts if isinstance(fact, Turn)]
+    [held] = [fact for fact in facts if isinstance(fact, KnowledgeHeld)]
+    assert (held.turn, held.files) == (turn.id, turn.files)
+    assert "ROUND_HALF_EVEN_CENTS" in held.values
+    assert Turn not in hindsight.facts
+    assert len(msgspec.json.encode(turn)) > 12_000 and len(msgspec.json.encode(held)) < 2_000
 
 
 def test_what_one_session_alone_shows_is_not_several() -> None:

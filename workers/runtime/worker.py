@@ -135,9 +135,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.
     sys.setswitchinterval(SWITCH_S)
-    # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
+    collect_seldom()
     if ready_file is not None:
         ready_file.write_text(str(guard_id))
     try:
@@ -298,3 +296,9 @@ def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> N
         except RedisError as problem:
             log.warning("the queue does not answer: %s", problem)
         stop.wait(QUEUE_PAUSE_S)
+
+
+def collect_seldom() -> None:
+    """Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
