@@ -20,6 +20,7 @@ from memctl.domain.retrieval.hindsight import (
     is_nameless,
     way_of,
 )
+from memctl.domain.session.turns import FILES, VALUES, WORDS
 from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_line, seen
 from memctl.domain.support.location import project_name
 from memctl.domain.support.mentions import path_within
@@ -77,9 +78,9 @@ def _keys(fact: Shown) -> tuple[str, ...]:
         case KnowledgeNeeded():
             return (row_id(KINDS[fact.kind], fact.location, fact.subject),)
         case KnowledgeHeld():
-            paths = (path_within(fact.location, path) for path in fact.files)
+            paths = (path_within(fact.location, path) for path in fact.files[:FILES])
             places = [row_id("known place", fact.location, path) for path in paths if path]
-            return (*places, *(row_id("found out again", fact.location, value) for value in fact.values))
+            return (*places, *(row_id("found out again", fact.location, value) for value in fact.values[:VALUES]))
 
 
 @projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")))
@@ -220,7 +221,7 @@ def _held(fact: KnowledgeHeld) -> HeldMemory:
         id=turn,
         memory=memory_id("turn", turn),
         text=one_line(fact.text, 200),
-        words=fact.words,
+        words=tuple(clipped(word, 21, NARROW) for word in fact.words[:WORDS]),
     )
 
 
