@@ -118,11 +118,10 @@ def as_json(items: Iterator[Any]) -> bytes:
     return msgspec.json.encode(list(items))
 
 
-def ranges(today: date, kept: Mapping[str, str], least: int = 1) -> list[tuple[str, str, bool]]:
-    """Ways to look at the last days, at least so many, up to now: a label, a query, and whether it is what is looked
-    at."""
+def ranges(today: date, kept: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Ways to look at the last days, up to now: a label, a query, and whether it is what is looked at."""
     rest = {name: value for name, value in kept.items() if name not in ("since", "before") and value}
-    days = [(label, str(today - timedelta(days=back - 1))) for label, back in RANGES if back >= least]
+    days = [(label, str(today - timedelta(days=back - 1))) for label, back in RANGES]
     return [
         (label, urlencode({"since": since, **rest} if since else rest), kept.get("since", "") == since)
         for label, since in (*days, ("all", ""))
