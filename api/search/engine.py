@@ -44,7 +44,7 @@ from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
 from memctl.domain.retrieval.calibration import sort_of
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
-from memctl.domain.retrieval.later import Named, later, newest_first
+from memctl.domain.retrieval.later import NamedMemory, later, newest_first
 from memctl.domain.retrieval.passages import exchange_of, passage_of
 from memctl.domain.retrieval.ranking import (
     BOUNDED,
@@ -161,7 +161,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Corpus(candidates.Corpus, Protocol):
+class RankedCorpus(candidates.Corpus, Protocol):
     """What judging needs to know of the memories that are searched, beside what gathering does."""
 
     def known_errors(self, query: str, places: Places) -> dict[str, float]:
@@ -237,7 +237,7 @@ class Engine:
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
-    def rank(self, corpus: Corpus, question: Question) -> Ranking:
+    def rank(self, corpus: RankedCorpus, question: Question) -> Ranking:
         """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
         profile_of(question.profile)
         query = question.query[:_LONGEST]
@@ -342,7 +342,7 @@ class _Live:
 
 
 def _chosen(
-    corpus: Corpus, question: Question, meant: Understood, gathered: Gathered
+    corpus: RankedCorpus, question: Question, meant: Understood, gathered: Gathered
 ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
     """Results with their classes, best first, and the memories they are."""
     worth = _shortlist(question, gathered)
@@ -526,7 +526,7 @@ def _followed(rows: Mapping[str, Memory], classes: Mapping[str, Class]) -> dict[
     }  # fmt: skip
     return corrected | later(
         [
-            Named(
+            NamedMemory(
                 row.id,
                 names_in(row.text.lower()) | {basename(path).lower() for path in row.files},
                 row.occurred_at,

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import socket
 import stat
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.http_lines import read_linearly
-from memctl.infra.listening import tcp_listener
+from memctl.infra.listening import tcp_listener, unix_listener
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")
@@ -145,19 +144,12 @@ def _tcp(url: str) -> Iterator[socket.socket]:
 def _unix(path: Path) -> Iterator[socket.socket]:
     """A listening socket that only its owner may open; its file goes when we go."""
     _clear(path)
-    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener = unix_listener(path)
+    except OSError as why:
+        raise CannotListen(where=str(path), why=why.strerror or str(why)) from why
     with listener:
-        # Bound under a umask and not changed later: there is no moment at which others could open it.
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        except OSError as why:
-            raise CannotListen(where=str(path), why=why.strerror or str(why)) from why
-        finally:
-            os.umask(before)
         ours = path.stat().st_ino
-        listener.listen(128)
-        listener.setblocking(False)
         try:
             yield listener
         finally:

@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
     given: Mapping[str, str]
 
 
-class Found(NamedTuple):
+class Rows(NamedTuple):
     """Rows, where the next ones begin, and how many there are in all; None where that is not to be known. `all` where
     they had to be found to know some."""
 
@@ -71,7 +71,7 @@ class List(NamedTuple):
     """`columns` stand beside what a row is about; the first of them that orders does so unless another is asked for."""
 
     name: str
-    find: Callable[[Reader, Wanted, int, str | None], Found]
+    find: Callable[[Reader, Wanted, int, str | None], Rows]
     about: Callable[[Any], str]
     columns: tuple[Column, ...]
     choices: tuple[Choice, ...] = ()
@@ -136,7 +136,7 @@ def _project_of(item: Any) -> str:
 # --- the lists ---
 
 
-def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
     since, before = wanted.since, wanted.before
     text, agent = wanted.given["text"], wanted.given["agent"]
     page = memories.sessions_by(
@@ -144,10 +144,10 @@ def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | Non
         cursor=cursor,
     )  # fmt: skip
     among = memories.among_sessions(wanted.places, since, before, text, agent)
-    return Found(page.items, page.next, lambda: total(reader, models.sessions, among))
+    return Rows(page.items, page.next, lambda: total(reader, models.sessions, among))
 
 
-def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
     given = wanted.given
     asked = EpisodeFilter(
         task_type=given["type"] or None, outcome=given["outcome"] or None, file=given["file"] or None,
@@ -155,36 +155,36 @@ def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
     )  # fmt: skip
     page = episodes(reader, wanted.places, asked, order=wanted.order, limit=limit, cursor=cursor)
     among = [*within(models.episodes, wanted.places), *asked.conditions()]
-    return Found(page.items, page.next, lambda: total(reader, models.episodes, among))
+    return Rows(page.items, page.next, lambda: total(reader, models.episodes, among))
 
 
-def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
     given = wanted.given
     waiting = {"unproved": True, "verified": False}.get(given["level"])
     asked = claims.InsightFilter(given["kind"] or None, waiting, given["text"], wanted.since, wanted.before)
     page = claims.insights_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
-    return Found(page.items, page.next, lambda: _sum_of(claims.levels(reader, wanted.places, asked)))
+    return Rows(page.items, page.next, lambda: _sum_of(claims.levels(reader, wanted.places, asked)))
 
 
 def _sum_of(counts: Counter[int] | None) -> int | None:
     return None if counts is None else counts.total()
 
 
-def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
     unfixed = {"never": True, "fixed": False}.get(wanted.given["fixed"])
     asked = bugs.BugFilter(wanted.given["text"], unfixed, wanted.since, wanted.before)
     skip = _whole(cursor)
     answer = bugs.known(reader, wanted.places, asked, order=wanted.order, limit=limit + 1, skip=skip)
     after = str(skip + limit) if len(answer.hits) > limit else None
     among = asked.conditions(wanted.places)
-    return Found(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
+    return Rows(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
 
 
-def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
     found = sorted(_needs(reader, wanted), key=lambda each: getattr(each, wanted.order), reverse=True)
     skip = _whole(cursor)
     after = str(skip + limit) if len(found) > skip + limit else None
-    return Found(found[skip : skip + limit], after, lambda: len(found), found)
+    return Rows(found[skip : skip + limit], after, lambda: len(found), found)
 
 
 def _needs(reader: Reader, wanted: Wanted) -> list[Need]:
