@@ -1,6 +1,5 @@
 """What the viewer draws: what happened by day, how memory grew and was used, claims by level."""
 
-from collections import Counter
 from datetime import date, timedelta
 from typing import Any
 
@@ -55,7 +54,7 @@ def recall_by_day(reader: Reader, places: Places) -> Days:
 
 def claims_by_level(reader: Reader) -> list[tuple[str, int]]:
     """What each level of a claim is, and how many of those that are listed have reached it, the first level first."""
-    at = levels(reader, Places(None, "everywhere", None), InsightFilter()) or Counter()
+    at = levels(reader, Places(None, "everywhere", None), InsightFilter())
     return [(name, sum(at[level] for level in range(first, 5))) for first, name in enumerate(LEVELS, 1)]
 
 

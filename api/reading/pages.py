@@ -248,12 +248,9 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
 
 
 def keys_among(reader: Reader, p: Projection[Any], keys: Sequence[str]) -> set[str]:
-    """Those of the keys under which there is a row, whoever may see it: for counts of whoever sees all."""
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key = ANY(%s::text[])").format(table_of(reader, p)),
-        [reader.space_id, list(keys)],
-    )
-    return {key for (key,) in found}
+    """Those of the keys under which there is a row that the caller may see."""
+    rows, values = rows_of(reader, p, conditions=[Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))])
+    return {key for (key,) in reader.connection.execute(sql.SQL("SELECT key FROM {}").format(rows), values)}
 
 
 def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:

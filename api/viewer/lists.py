@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
@@ -58,12 +57,11 @@ class Wanted(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows, where the next ones begin, and how many there are in all; None where that is not to be known. `all` where
-    they had to be found to know some."""
+    """Rows, where the next ones begin, and how many there are in all. `all` where they had to be found to know some."""
 
     items: Sequence[Any]
     next: str | None
-    total: Callable[[], int | None]
+    total: Callable[[], int]
     all: Sequence[Any] = ()
 
 
@@ -163,11 +161,7 @@ def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None)
     waiting = {"unproved": True, "verified": False}.get(given["level"])
     asked = claims.InsightFilter(given["kind"] or None, waiting, given["text"], wanted.since, wanted.before)
     page = claims.insights_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
-    return Rows(page.items, page.next, lambda: _sum_of(claims.levels(reader, wanted.places, asked)))
-
-
-def _sum_of(counts: Counter[int] | None) -> int | None:
-    return None if counts is None else counts.total()
+    return Rows(page.items, page.next, lambda: claims.levels(reader, wanted.places, asked).total())
 
 
 def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:

@@ -44,10 +44,10 @@ WHOLE_CPU_S = 10.0
 """Seconds of processor time that a stream which goes on may take to be folded whole among others."""
 
 APART = "a session that is folded beside others"
-"""What the letter of a stream says that waits for its fold beside others."""
+"""What a stream's dead letter says, where another thread folds it."""
 
 TO_BE_TRIED = "a session at whose fold a process was ended"
-"""What that of one says which only a trial may fold."""
+"""What it says where only a trial may fold it."""
 
 BATCH_BYTES, FEWEST, MOST = 4 << 20, 64, 100_000
 """Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least, and at
