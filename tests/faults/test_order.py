@@ -256,7 +256,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
         while lease.position < upto:
             lease = second.drain_batch(connection, lease, live.stage1, upto)
         generations.release(connection, lease)
-        assert 0 < len(first._states) <= 10  # the largest beside what is kept
+        assert 0 < len(first.states) <= 10  # the largest beside what is kept
         assert 0 < second._rows.bytes <= 20_000
         assert 0 < second._newest._bytes <= 20_000
 
