@@ -141,3 +141,10 @@ def test_what_the_guide_names_is_there() -> None:
     own = {name for block in BLOCKS for name in re.findall(r"\w+", block)}
     named = {name for name in re.findall(r"`([a-z][a-z_]{3,})`", GUIDE) if name not in own}
     assert not [name for name in named if not re.search(rf"\b{name}\b", code)]
+
+
+def test_what_the_guide_says_to_add_one_of_is_what_that_file_has_others_of() -> None:
+    found = re.findall(r"one `(\w+)\(…\)`[^.`]*(?:`\w+`[^.`]*)?`([\w/]+\.py)`", GUIDE)
+    assert found
+    for name, file in found:
+        assert re.search(rf"(?<!def )(?<!class )\b{name}\(", (ROOT / file).read_text()), f"{file} has no {name}(…)"
