@@ -10,7 +10,7 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
-from memctl.api.reading.pages import Condition, between, field_of, page, rows_of, table_of, within
+from memctl.api.reading.pages import Condition, between, field_of, page, rows_of, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -132,11 +132,9 @@ def _then(reader: Reader, begin: Micros, upto: Micros) -> list[Condition]:
     it would be looked up in each row."""
     p = models.sessions
     ended, began = field_of(p, "last_at"), field_of(p, "started_at")
-    first, last = single_row(
-        reader.connection,
-        sql.SQL("SELECT min({}), max({}) FROM {} WHERE space_id = %s").format(ended, began, table_of(reader, p)),
-        [reader.space_id],
-    )
+    rows, values = rows_of(reader, p)
+    asked = sql.SQL("SELECT min({}), max({}) FROM {}").format(ended, began, rows)
+    first, last = single_row(reader.connection, asked, values)
     found = []
     if first is not None and first < begin:
         found.append(Condition(sql.SQL("{} >= %s").format(ended), (begin,)))

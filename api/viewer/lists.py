@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     given: Mapping[str, str]
 
 
-class Rows(NamedTuple):
+class Found(NamedTuple):
     """Rows, where the next ones begin, and how many there are in all. `all` where they had to be found to know some."""
 
     items: Sequence[Any]
@@ -69,7 +69,7 @@ class List(NamedTuple):
     """`columns` stand beside what a row is about; the first of them that orders does so unless another is asked for."""
 
     name: str
-    find: Callable[[Reader, Wanted, int, str | None], Rows]
+    find: Callable[[Reader, Wanted, int, str | None], Found]
     about: Callable[[Any], str]
     columns: tuple[Column, ...]
     choices: tuple[Choice, ...] = ()
@@ -134,7 +134,7 @@ def _project_of(item: Any) -> str:
 # --- the lists ---
 
 
-def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
+def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     since, before = wanted.since, wanted.before
     text, agent = wanted.given["text"], wanted.given["agent"]
     page = memories.sessions_by(
@@ -142,10 +142,10 @@ def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | Non
         cursor=cursor,
     )  # fmt: skip
     among = memories.among_sessions(wanted.places, since, before, text, agent)
-    return Rows(page.items, page.next, lambda: total(reader, models.sessions, among))
+    return Found(page.items, page.next, lambda: total(reader, models.sessions, among))
 
 
-def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
+def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     given = wanted.given
     asked = EpisodeFilter(
         task_type=given["type"] or None, outcome=given["outcome"] or None, file=given["file"] or None,
@@ -153,32 +153,32 @@ def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
     )  # fmt: skip
     page = episodes(reader, wanted.places, asked, order=wanted.order, limit=limit, cursor=cursor)
     among = [*within(models.episodes, wanted.places), *asked.conditions()]
-    return Rows(page.items, page.next, lambda: total(reader, models.episodes, among))
+    return Found(page.items, page.next, lambda: total(reader, models.episodes, among))
 
 
-def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
+def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     given = wanted.given
     waiting = {"unproved": True, "verified": False}.get(given["level"])
     asked = claims.InsightFilter(given["kind"] or None, waiting, given["text"], wanted.since, wanted.before)
     page = claims.insights_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
-    return Rows(page.items, page.next, lambda: claims.levels(reader, wanted.places, asked).total())
+    return Found(page.items, page.next, lambda: claims.levels(reader, wanted.places, asked).total())
 
 
-def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
+def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     unfixed = {"never": True, "fixed": False}.get(wanted.given["fixed"])
     asked = bugs.BugFilter(wanted.given["text"], unfixed, wanted.since, wanted.before)
     skip = _whole(cursor)
     answer = bugs.known(reader, wanted.places, asked, order=wanted.order, limit=limit + 1, skip=skip)
     after = str(skip + limit) if len(answer.hits) > limit else None
     among = asked.conditions(wanted.places)
-    return Rows(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
+    return Found(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
 
 
-def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Rows:
+def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     found = sorted(_needs(reader, wanted), key=lambda each: getattr(each, wanted.order), reverse=True)
     skip = _whole(cursor)
     after = str(skip + limit) if len(found) > skip + limit else None
-    return Rows(found[skip : skip + limit], after, lambda: len(found), found)
+    return Found(found[skip : skip + limit], after, lambda: len(found), found)
 
 
 def _needs(reader: Reader, wanted: Wanted) -> list[Need]:
