@@ -194,7 +194,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Of the database's write-ahead log; None where it is not archived."""
     processors: tuple[processor_work.WorkState, ...] = ()
     held: tuple[processor_work.HeldWork, ...] = ()
-    """Folders that consolidation holds back."""
+    """Places that consolidation holds back."""
     waiting: tuple[str, ...] = ()
     """Addresses of workers that wait, for others of other rules lead."""
     replay: RebuildProgress | None = None

@@ -41,7 +41,7 @@ class EpisodeOutcomes:
             self._over.add(episode.id)
         memories = tuple(episode.recalls.memories)
         if memories and (closed or episode.left):
-            # NamedMemory as the episode began, so that asserting it again asserts the same fact.
+            # Dated as the episode began, so that asserting it again asserts the same fact.
             self._assert.add(
                 MemoriesFollowed(
                     id=fact_id(episode.stream, "memories_followed", str(episode.id)), stream=episode.stream,

@@ -29,7 +29,7 @@ _WORST = 6
 """Bytes of JSON of the most expensive character: a control character, written `\\u001b`."""
 
 
-class NamedMemory(Protocol):
+class Dated(Protocol):
     """Something that happened at a moment (microseconds) and has an id."""
 
     @property
@@ -38,7 +38,7 @@ class NamedMemory(Protocol):
     def id(self) -> str: ...
 
 
-D = TypeVar("D", bound=NamedMemory)
+D = TypeVar("D", bound=Dated)
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
