@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site scene lock release test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench eval docs site scene lock release test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate patterns unseen test-howtos test-client test-model test-external test-own-servers restore-drill soak fleet planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -38,25 +38,9 @@ check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direc
 	$(BIN)/mypy -p memctl.domain -p memctl.projections -p memctl.infra -p memctl.workers -p memctl.api -p memctl.cli
 	$(BIN)/pytest -q tests/unit/test_house.py
 
-bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targets, one file of JSON (EVENTS=1000000, HOOKS, SESSIONS=folder, JSON=file)
+bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targets, one file of JSON (EVENTS=1000000, HOOKS, SESSIONS=folder, ONLY=engine,hooks, JSON=file)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/python tests/bench $(SESSIONS) --events $(or $(EVENTS),100000) --hooks $(or $(HOOKS),1000) --json $(or $(JSON),bench.json)
-
-bench-sessions: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else the published ones)
-	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
-
-bench-stages: $(VENV)/.installed-dev ## Measure processor time an event of parsing, redaction, stages 1 and 2, and the costliest rules (SESSIONS=folder)
-	$(BIN)/python tests/bench/stages.py $(SESSIONS)
-
-bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/python tests/bench/engine.py $(SESSIONS) --events 10000,$(or $(EVENTS),100000)
-
-bench-hooks: $(VENV)/.installed-dev ## Measure hooks: times, a thousand at once, services killed under them, a day replayed (HOOKS=10000)
-	$(BIN)/python tests/bench/hooks.py $(SESSIONS) --hooks $(or $(HOOKS),10000)
-
-bench-search: $(VENV)/.installed-dev ## Measure search among many memories: latency, memory, index builds (MEMORIES=100000, SESSIONS=folder)
-	$(BIN)/python tests/bench/search.py $(SESSIONS) --memories $(or $(MEMORIES),100000)
+	$(BIN)/python tests/bench $(SESSIONS) --events $(or $(EVENTS),100000) --hooks $(or $(HOOKS),1000) $(if $(ONLY),--only $(ONLY)) --json $(or $(JSON),bench.json)
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))

@@ -74,9 +74,6 @@ Section = Annotated[
 _SURROGATE = patterns.compile(rb"\\u[dD][89a-fA-F]")
 """How JSON writes half a surrogate pair."""
 
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-
 
 class NoPlace(MemctlError):
     """This server does not know where you work: give `location`, the absolute path of your project."""
@@ -84,79 +81,85 @@ class NoPlace(MemctlError):
     exit_code = 2
 
 
-def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
-    """The server; `connect` opens a connection to the running memctl. Each tool answers with text.
+class _Tools:
+    """Tools of one kind: each public method is one. `here` is where the agent works."""
 
-    `here` is where the agent works; by default where the client started this process.
-    """
-    at = _here() if here is None else here
+    _how: ToolAnnotations
 
-    def where(project: str | None) -> AskedPlace:
-        return {"project": project, "here": at} if project else {"here": at}
+    def __init__(self, connect: Callable[[], Client], here: str) -> None:
+        self._connect, self._here = connect, here
 
-    mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
+    def register(self, mcp: MCPServer) -> None:
+        for name in vars(type(self)):
+            if not name.startswith("_"):
+                mcp.tool(annotations=self._how, structured_output=False)(_guarded(getattr(self, name)))
 
-    def reads(tool: Callable[..., str]) -> None:
-        mcp.tool(annotations=_READS, structured_output=False)(_guarded(tool))
 
-    def search(query: Query, project: Project = None, limit: Limit = 3) -> str:
+class Reading(_Tools):
+    """What an agent may ask."""
+
+    _how = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+    def search(self, query: Query, project: Project = None, limit: Limit = 3) -> str:
         """Search what is remembered about this project. Results are "high" (take as fact), "suggested" (worth a look),
         or "none" (only what came nearest: most likely memory does not know)."""
-        with connect() as client:
-            answer = client.search(query, **where(project), limit=limit).value
+        with self._connect() as client:
+            answer = client.search(query, **self._where(project), limit=limit).value
         found = [_found(each) for each in answer.results]
         return _listed(found, "memory holds nothing on this", answer.scope)
 
-    def find_fix(error: Query, command: str = "", project: Project = None, limit: Limit = 3) -> str:
+    def find_fix(self, error: Query, command: str = "", project: Project = None, limit: Limit = 3) -> str:
         """What is known about an error: give its output, and the command that failed. Answers with earlier errors of
         the same kind and what fixed them."""
-        with connect() as client:
-            answer = client.bugs(error, command=command, **where(project), limit=limit).value
+        with self._connect() as client:
+            answer = client.bugs(error, command=command, **self._where(project), limit=limit).value
         return _listed([_bug(each) for each in answer.hits], "no such error is remembered", answer.scope)
 
-    def timeline(project: Project = None, limit: Limit = 10) -> str:
+    def timeline(self, project: Project = None, limit: Limit = 10) -> str:
         """What was worked on lately in this project, newest first: each task with its outcome."""
-        with connect() as client:
-            page = client.page("episodes", EpisodeItem, **where(project), limit=limit).value
+        with self._connect() as client:
+            page = client.page("episodes", EpisodeItem, **self._where(project), limit=limit).value
         return _listed([_episode(each) for each in page.items], "nothing is remembered of this project", page.scope)
 
-    def knowledge(project: Project = None, limit: Limit = 10) -> str:
+    def knowledge(self, project: Project = None, limit: Limit = 10) -> str:
         """What is known for certain about this project and this user: stated by them, or proved by a run."""
-        with connect() as client:
-            page = client.page("knowledge", KnowledgeItem, **where(project), limit=limit).value
+        with self._connect() as client:
+            page = client.page("knowledge", KnowledgeItem, **self._where(project), limit=limit).value
         return _listed([_claim(each) for each in page.items], "nothing is known for certain yet", page.scope)
 
-    def get(id: Id) -> str:
+    def get(self, id: Id) -> str:
         """Everything about one thing that another tool named by its id, with the words it rests on."""
-        with connect() as client:
+        with self._connect() as client:
             return _record(client.thing(id).json)
 
-    def explain(id: Id) -> str:
+    def explain(self, id: Id) -> str:
         """Why memory holds something: the words of the session it rests on, and what it still lacks."""
-        with connect() as client:
+        with self._connect() as client:
             return _record(client.explain(id).json)
 
-    def context(session: Annotated[str, Field(max_length=300)] = "") -> str:
+    def context(self, session: Annotated[str, Field(max_length=300)] = "") -> str:
         """What a session is at: its task, plan, decisions, open hypotheses, errors and files. The latest one of this
         project where none is named."""
-        with connect() as client:
+        with self._connect() as client:
             if session:
                 found = client.read("/v1/context", Context, session=session)
             else:
-                found = client.read("/v1/context", Context, **where(None))
+                found = client.read("/v1/context", Context, **self._where(None))
         return _record(found.json)
 
     def guidance(
+        self,
         task: Annotated[str, Field(min_length=1, max_length=4000, description="What you are about to do.")],
         project: Project = None,
     ) -> str:
         """Advice for a task before you begin it, out of how like tasks went: what to try, what to avoid, what may go
         wrong, and how sure that is."""
-        with connect() as client:
-            found = client.guidance(task, **where(project)).value
+        with self._connect() as client:
+            found = client.guidance(task, **self._where(project)).value
         return _listed([_advice(found)] if found.guidance.sources else [], "no like task is remembered", found.scope)
 
     def strategies(
+        self,
         project: Project = None,
         domain: Annotated[
             str | None, Field(max_length=40, description="Only commands, code style, version control, …")
@@ -165,47 +168,41 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     ) -> str:
         """What earlier work in this project teaches, whatever the task: rules that are enforced, what is run
         before a commit. Ask before you write code in it."""
-        with connect() as client:
-            page = client.page("strategies", StrategyItem, **where(project), domain=domain, limit=limit).value
+        with self._connect() as client:
+            page = client.page("strategies", StrategyItem, **self._where(project), domain=domain, limit=limit).value
         return _listed([_strategy(each) for each in page.items], "no strategy is learnt here yet", page.scope)
 
-    def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
-        """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
-        return searched(query, project, limit, lambda kind: kind != "turn")
-
-    def conversation_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
-        """Search what was said in earlier sessions, turn by turn."""
-        return searched(query, project, limit, lambda kind: kind == "turn")
-
-    def core_memory() -> str:
+    def core_memory(self) -> str:
         """The sections of core memory: what is always to be known of this user and of yourself."""
-        with connect() as client:
-            sections = client.listing("/v1/core", CoreSectionItem, **where(None)).value.items
+        with self._connect() as client:
+            sections = client.listing("/v1/core", CoreSectionItem, **self._where(None)).value.items
         return _listed([_section(each) for each in sections], "core memory is empty")
 
-    def searched(query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
-        with connect() as client:
-            answer = client.search(query, **where(project), limit=MOST_LOOKED_AT).value
+    def archival_memory_search(self, query: Query, project: Project = None, limit: Limit = 5) -> str:
+        """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
+        return self._searched(query, project, limit, lambda kind: kind != "turn")
+
+    def conversation_search(self, query: Query, project: Project = None, limit: Limit = 5) -> str:
+        """Search what was said in earlier sessions, turn by turn."""
+        return self._searched(query, project, limit, lambda kind: kind == "turn")
+
+    def _searched(self, query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
+        with self._connect() as client:
+            answer = client.search(query, **self._where(project), limit=MOST_LOOKED_AT).value
         found = [_found(each) for each in answer.results if wanted(each.kind)]
         return _listed(found[:limit], "memory holds nothing on this", answer.scope)
 
-    for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, strategies,
-                 core_memory, archival_memory_search, conversation_search):  # fmt: skip
-        reads(tool)
+    def _where(self, project: str | None) -> AskedPlace:
+        return {"project": project, "here": self._here} if project else {"here": self._here}
 
-    def adds(tool: Callable[..., str]) -> None:
-        mcp.tool(annotations=_ADDS, structured_output=False)(_guarded(tool))
 
-    def state(name: str, location: str = "", **asked: object) -> dict[str, Json]:
-        with connect() as client:
-            return client.command(name, uuid.uuid4().hex, by="agent", location=location or at, **asked).value.recorded
+class Adding(_Tools):
+    """What an agent may have recorded."""
 
-    def placed(location: str) -> str:
-        if not location and not at:  # it would hold in every project
-            raise NoPlace
-        return location
+    _how = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
     def note(
+        self,
         text: Annotated[str, Field(min_length=1, max_length=2000)],
         location: Location = "",
         kind: Literal["", "preference", "pattern", "expertise", "fact", "profile"] = "",
@@ -213,57 +210,72 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     ) -> str:
         """Remember something about this project: one plain sentence that will still be true next month. `files` are
         those it is about. It counts as your word, holds in this project alone, and waits for the user's approval."""
-        state("note", placed(location), text=text, kind=kind, files=files)
+        self._state("note", self._placed(location), text=text, kind=kind, files=files)
         return "noted"
 
     def archival_memory_insert(
-        content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
+        self, content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
     ) -> str:
         """Store something for good: a plain sentence that can be found by its meaning later. The same as `note`."""
-        state("note", placed(location), text=content)
+        self._state("note", self._placed(location), text=content)
         return "stored"
 
     def rate(
+        self,
         id: Id,
         value: Annotated[float, Field(ge=0, le=1, description="0: wrong or useless; 1: right and useful")],
         why: Annotated[str, Field(max_length=500)] = "",
         location: Location = "",
     ) -> str:
         """Say whether something that memory returned was useful. Memory returns it more, or less, from then on."""
-        state("rate", location, memory=id, value=value, why=why)
+        self._state("rate", location, memory=id, value=value, why=why)
         return "rated"
 
     def core_memory_append(
-        section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
+        self, section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
     ) -> str:
         """Add to a section of core memory. It stays in this project and is given at no start until the user approves
         it. `human` is the user's to write."""
-        done = state("core-append", placed(location), section=section, content=content)
+        done = self._state("core-append", self._placed(location), section=section, content=content)
         return f"{section} is at version {done['version']}"
 
     def core_memory_replace(
+        self,
         section: Section,
         old: Annotated[str, Field(min_length=1, max_length=2000)],
         new: Annotated[str, Field(max_length=2000)] = "",
         location: Location = "",
     ) -> str:
         """Replace a text of a core memory section, word for word as it stands there; by nothing to take it out."""
-        done = state("core-replace", placed(location), section=section, old=old, new=new)
+        done = self._state("core-replace", self._placed(location), section=section, old=old, new=new)
         return f"{section} is at version {done['version']}"
 
-    adding: tuple[Callable[..., str], ...] = (
-        note, archival_memory_insert, rate, core_memory_append, core_memory_replace,
-    )  # fmt: skip
-    for each in adding:
-        adds(each)
-
-    def forget(id: Id, reason: Annotated[str, Field(max_length=500)] = "", location: Location = "") -> str:
+    def forget(self, id: Id, reason: Annotated[str, Field(max_length=500)] = "", location: Location = "") -> str:
         """Ask the user to have something forgotten, with all that rests on it. Nothing goes until they grant it: they
         see what waits with `memctl waiting`."""
-        state("request-forget", placed(location), thing=id, why=reason)
+        self._state("request-forget", self._placed(location), thing=id, why=reason)
         return "asked: it is forgotten once the user grants it (`memctl waiting`)"
 
-    adds(forget)
+    def _state(self, name: str, location: str = "", **asked: object) -> dict[str, Json]:
+        key, at = uuid.uuid4().hex, location or self._here
+        with self._connect() as client:
+            return client.command(name, key, by="agent", location=at, **asked).value.recorded
+
+    def _placed(self, location: str) -> str:
+        if not location and not self._here:  # it would hold in every project
+            raise NoPlace
+        return location
+
+
+def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
+    """The server; `connect` opens a connection to the running memctl. Each tool answers with text.
+
+    `here` is where the agent works; by default where the client started this process.
+    """
+    mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
+    at = _here() if here is None else here
+    for tools in (Reading(connect, at), Adding(connect, at)):
+        tools.register(mcp)
     return mcp
 
 

@@ -1,9 +1,9 @@
 """Where each command lives, which group has it, and what people mean by words that are no command."""
 
-Places = dict[str, str]
+Modules = dict[str, str]
 """Commands by name, each with the module and the name it has there."""
 
-FIRST: dict[str, Places] = {
+FIRST: dict[str, Modules] = {
     "Run": {
         "up": "memctl.cli.operate.up:up",
         "down": "memctl.cli.operate.up:down",
@@ -26,7 +26,7 @@ FIRST: dict[str, Places] = {
 }
 """What `memctl --help` lists one by one: what a day needs."""
 
-GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
+GROUPS: dict[str, tuple[str, dict[str, Modules]]] = {
     "memory": (
         """Look at what is remembered, confirm it, correct it, add to it.
 
@@ -140,7 +140,7 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
 }
 """The others, by group: what the group is for, and its commands under headings."""
 
-COMMANDS: Places = {
+COMMANDS: Modules = {
     name: place
     for sections in (FIRST, *(sections for _, sections in GROUPS.values()))
     for section in sections.values()
@@ -192,7 +192,7 @@ MEANT = {
 
 _GONE = ("delete", "remove", "rm", "forget")
 
-MEANT_IN: dict[str, Places] = {
+MEANT_IN: dict[str, Modules] = {
     "memory": dict.fromkeys(("list", "ls"), "insights"),
     "project": {"ls": "project list", **dict.fromkeys(_GONE, "forget --project NAME")},
     "keys": {

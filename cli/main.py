@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
-from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN, Places
+from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN, Modules
 from memctl.cli.groups import listed
 from memctl.domain.support.errors import MemctlError
 
@@ -16,7 +16,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 class Commands(click.Group):
     """A group whose commands are modules that are imported on use."""
 
-    def __init__(self, *given: Any, sections: dict[str, Places], **more: Any) -> None:
+    def __init__(self, *given: Any, sections: dict[str, Modules], **more: Any) -> None:
         super().__init__(*given, **more)
         self.sections = sections
         self.places = {name: place for section in sections.values() for name, place in section.items()}

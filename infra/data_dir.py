@@ -36,7 +36,7 @@ class FolderNotPrivate(MemctlError):
 
 
 @dataclass(frozen=True)
-class Places:
+class Folders:
     """The files of the instance that lives in `data`, an absolute path."""
 
     data: Path

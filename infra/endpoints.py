@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import Places, write_private
+from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.files import read_file
 from memctl.infra.process import Process
 
@@ -23,7 +23,7 @@ class NotRunning(MemctlError):
         super().__init__(name=name, data_dir=data_dir, server=server, hint=there if server else here)
 
 
-def read_endpoints(places: Places) -> Endpoints:
+def read_endpoints(places: Folders) -> Endpoints:
     """Endpoints of the instance that runs; empty where none does, whatever an earlier one left behind."""
     supervisor = Process.recorded(places.supervisor_record)
     if supervisor is None or not supervisor.lives():
@@ -35,7 +35,7 @@ def read_endpoints(places: Places) -> Endpoints:
     return {str(name): str(value) for name, value in known.items()} if isinstance(known, dict) else {}
 
 
-def write_endpoints(places: Places, endpoints: Endpoints) -> None:
+def write_endpoints(places: Folders, endpoints: Endpoints) -> None:
     write_private(places.door_file, endpoints.get("door_socket", "") + "\n")
     asked = "\n".join(endpoints.get(name, "") for name in ("api_socket", "api_token"))
     write_private(places.api_file, asked + "\n")

@@ -1,7 +1,11 @@
 """Sockets that servers listen on."""
 
+import contextlib
 import hmac
+import os
 import socket
+import stat
+from pathlib import Path
 
 
 def tcp_listener(host: str, port: int) -> socket.socket:
@@ -14,6 +18,26 @@ def tcp_listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=128)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by what is accepted
+    listener.setblocking(False)
+    return listener
+
+
+def unix_listener(path: Path) -> socket.socket:
+    """A listening Unix socket that only its owner may open, in place of one that was left behind. Raises: OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    # Bound under a umask and not changed later: there is no moment at which others could open it.
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    listener.listen(128)
     listener.setblocking(False)
     return listener
 

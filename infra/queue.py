@@ -95,7 +95,7 @@ def embedding(url: str) -> Embedding:
         redis.close()
 
 
-def answered(redis: Redis, installation: str, stage: int, shard: int) -> None:
+def about_to_read(redis: Redis, installation: str, stage: int, shard: int) -> None:
     """A drain is about to read: wake-ups from now on are for what comes after."""
     redis.delete(_key(installation, stage, shard))
 

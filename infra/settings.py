@@ -207,10 +207,10 @@ def _user() -> list[Layer]:
 
 
 def _running_instance(data_dir: Path) -> dict[str, Any]:
-    from memctl.infra.data_dir import Places
+    from memctl.infra.data_dir import Folders
     from memctl.infra.endpoints import read_endpoints
 
-    return {**read_endpoints(Places(data_dir))}
+    return {**read_endpoints(Folders(data_dir))}
 
 
 def _merged(layers: list[Layer]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -42,7 +42,7 @@ Keys = str | Iterable[str] | None
 
 
 class TooLongForAnIndex(MemctlError):
-    """What a row of {read_model} is found by has {size} bytes."""
+    """What a row of {read_model} is found by has {size} bytes: its key is to be a hash of that (`derived_of`)."""
 
 
 class Changed(msgspec.Struct, Generic[R], frozen=True):

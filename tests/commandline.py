@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 from forking import Ran, ran
 
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.endpoints import read_endpoints
 from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES
 
@@ -94,11 +94,11 @@ class Memctl:
     @property
     def database_url(self) -> str:
         """Of the database that `up` started."""
-        return read_endpoints(Places(self.data))["database_url"]
+        return read_endpoints(Folders(self.data))["database_url"]
 
     def asked(self, path: str) -> tuple[int, str]:
         """Status and body of what the API answers that `up` started."""
-        found = read_endpoints(Places(self.data))
+        found = read_endpoints(Folders(self.data))
         asked = Request(found["api_url"] + path, headers={"Authorization": f"Bearer {found['api_token']}"})
         try:
             with urlopen(asked, timeout=60) as answer:

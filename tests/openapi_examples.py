@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from memctl.api.client import Client
 from memctl.api.http.openapi import name_of
-from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.questions import Endpoint, questions
 from memctl.api.reading.views import Page
 from memctl.infra.settings import load_settings
 
@@ -51,7 +51,7 @@ def short(answer: Any, depth: int = 0) -> Any:
     return answer
 
 
-def ask(client: Client, question: Question) -> Any:
+def ask(client: Client, question: Endpoint) -> Any:
     path, query = question.path, ASKED.get(question.path, "")
     if path == "/events/{id}":
         memory = client.get("/v1/memories")["items"][0]

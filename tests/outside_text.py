@@ -18,7 +18,7 @@ from client_sessions import SAMPLES
 from commandline import Memctl
 from soak import FACTOR
 
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.endpoints import read_endpoints
 from memctl.infra.listening import viewer_host
 
@@ -188,7 +188,7 @@ def _samples(ending: str, sample: bytes) -> Iterator[bytes]:
 
 def _over_http(memctl: Memctl) -> None:
     """Every route of the description and of the viewer, with marks in path, query, headers and body."""
-    known = read_endpoints(Places(memctl.data))
+    known = read_endpoints(Folders(memctl.data))
     given = {"Authorization": f"Bearer {known['api_token']}"}
     at = urlsplit(known["api_url"])
 

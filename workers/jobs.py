@@ -26,7 +26,7 @@ class Wakes:
         from redis.exceptions import RedisError
 
         with contextlib.suppress(RedisError):
-            queue.answered(self.redis, self.installation, stage, shard)
+            queue.about_to_read(self.redis, self.installation, stage, shard)
         began = time.monotonic()
         if not self.drainer.attempt(stage, shard):
             return

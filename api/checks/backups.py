@@ -17,7 +17,7 @@ from memctl.infra.backup import archive
 from memctl.infra.backup.archive import BadBackup
 from memctl.infra.backup.copies import backup, backups, folder_of
 from memctl.infra.backup.receipts import RECEIPTS, Recalled, begin_again, read_receipts, write_receipts
-from memctl.infra.data_dir import Places, sync_folder
+from memctl.infra.data_dir import Folders, sync_folder
 from memctl.infra.database import Connection, connect, outages
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.programs import SERVERS
@@ -148,7 +148,7 @@ def set_aside(settings: Settings, notify: Callable[[str], None] = lambda _: None
     """
     if settings.configured("database_url"):
         raise NotOurs
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     instance.down(settings, notify)
     aside = None
     if places.postgres.exists():

@@ -32,7 +32,7 @@ from memctl.infra import queue
 from memctl.infra.backup import copies as backups
 from memctl.infra.backup.wal_archive import WalArchive, wal_archive
 from memctl.infra.beside import beside
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import set_aside
 from memctl.infra.embedded.programs import door_state, recalled
@@ -312,14 +312,14 @@ def _on_disk(settings: Settings) -> dict[str, Any]:
         read_off(settings.data_dir)
     except OffUnreadable as problem:
         unreadable = str(problem)
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     overdue = backups.kept(settings).overdue(datetime.now(UTC))
     return {"unreadable": unreadable, "aside": set_aside(places), "overdue": overdue}
 
 
 def _programs(settings: Settings) -> dict[str, Any]:
     """How the programs of the instance in the data directory stand, each asked itself; nothing where there is none."""
-    places, now = Places(settings.data_dir), time.time()
+    places, now = Folders(settings.data_dir), time.time()
     if supervisor.running(places) is None:
         return {}
     try:

@@ -5,7 +5,7 @@ compares while everything goes on running; nothing is changed, unless drifted ve
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,8 @@ from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import at_home, space_names
 from memctl.infra.readmodels import coverage, dead_letters, generations
+from memctl.infra.readmodels.dead_letters import DeadLetter
+from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings_model import Settings
 from memctl.infra.vectors import CollectionMissing, QdrantClient, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
@@ -111,6 +113,13 @@ class Verification:
                     raise
 
     def _log(self, connection: Connection, mark: Position) -> Iterator[Check]:
+        yield from self._appended(connection, mark)
+        yield from self._decoded(connection, mark)
+        yield self._positions(connection, mark, self.events)
+        yield from self._erased(connection)
+
+    def _appended(self, connection: Connection, mark: Position) -> Iterator[Check]:
+        """That each event is what was appended, and where."""
         hashed = audit.hashed(connection, mark, lambda done, of: self.progress("hashing payloads", done, of))
         self.events = hashed.events
         erased = f", {hashed.erased:,} erased" if hashed.erased else ""
@@ -124,6 +133,19 @@ class Verification:
                 "log", "damaged pages", "Postgres cannot read them", hashed.unreadable.first,
                 total=hashed.unreadable.count, advice=_RESTORE,
             )  # fmt: skip
+        yield check(
+            "log", "deliveries", f"{number(hashed.events, 'event')} entered by id",
+            (f"position {at}: no event, no entry of it, or two" for at in audit.astray(connection, mark)),
+            advice=_RESTORE,
+        )  # fmt: skip
+        yield check(
+            "log", "shards", f"{number(hashed.events, 'event')} by their streams",
+            [f"position {at}: its shard is not that of its stream" for at in hashed.misplaced.first],
+            total=hashed.misplaced.count, advice=_RESTORE,
+        )  # fmt: skip
+
+    def _decoded(self, connection: Connection, mark: Position) -> Iterator[Check]:
+        """That this memctl can read each event."""
         decoded = audit.decoded(connection, mark, lambda done, of: self.progress("decoding events", done, of))
         variants = f", {decoded.variants:,} of them variants" if decoded.variants else ""
         yield check(
@@ -138,16 +160,6 @@ class Verification:
             advice=_RESTORE,
         )  # fmt: skip
         yield check(
-            "log", "deliveries", f"{number(hashed.events, 'event')} entered by id",
-            (f"position {at}: no event, no entry of it, or two" for at in audit.astray(connection, mark)),
-            advice=_RESTORE,
-        )  # fmt: skip
-        yield check(
-            "log", "shards", f"{number(hashed.events, 'event')} by their streams",
-            [f"position {at}: its shard is not that of its stream" for at in hashed.misplaced.first],
-            total=hashed.misplaced.count, advice=_RESTORE,
-        )  # fmt: skip
-        yield check(
             "log", "event types", f"{len(decoded.types)} of {len(event_types())} known types",
             decoded.unknown.first, total=decoded.unknown.count,
             advice="upgrade memctl: a newer one wrote these", types=len(decoded.types),
@@ -156,7 +168,9 @@ class Verification:
             "log", "payloads", f"{decoded.events:,} decoded", decoded.undecodable.first,
             total=decoded.undecodable.count, advice="upgrade memctl; `memctl dlq list` names what folds cannot take",
         )  # fmt: skip
-        yield self._positions(connection, mark, hashed.events)
+
+    def _erased(self, connection: Connection) -> Iterator[Check]:
+        """That what was to be forgotten is, and nothing else can be changed."""
         receipts = erase.receipts(connection)
         pruned = sum(bool(each.scope.rule) for each in receipts)
         yield check(
@@ -197,28 +211,8 @@ class Verification:
             "readers", "rules", "those of the live rows", outdated,
             advice="workers rebuild by themselves within seconds; else run `memctl replay --all`",
         )  # fmt: skip
-        found = coverage.readers(connection, live, mark)
-        yield check(
-            "readers", "offsets",
-            f"{number(len(found), 'shard')} up to {min((reader.position for reader in found), default=0):,}",
-            _behind(found), advice=_WORKERS,
-        )  # fmt: skip
-        yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
-        every = dead_letters.parked(connection, live.stage1, live.stage2)
-        # What only took long is folded apart, or tried, by the workers.
-        letters = [letter for letter in every if not letter.to_be_tried]
-        halts = dead_letters.halts(connection, live)
-        yield check(
-            "readers", "dead letters",
-            f"{len(letters):,} parked, {len(every) - len(letters):,} to be tried, {number(len(halts), 'shard')} halted",
-            [
-                *(f"{letter.target}: {letter.fault.error} at position {letter.fault.position},"
-                  f" {letter.fault.waiting:,} waiting behind" for letter in letters),
-                *(f"stage {halt.stage}, shard {halt.shard}: {halt.error}: {halt.message}" for halt in halts),
-            ],
-            advice="`memctl dlq list` has more; then `memctl dlq retry` or `memctl dlq drop`",
-            parked=len(letters), halted=len(halts),
-        )  # fmt: skip
+        yield from self._shards(connection, live, mark)
+        letters = yield from self._letters(connection, live)
         if wrong or outdated:
             why = "the live generations are not whole" if wrong else "they were folded by other rules"
             yield skipped("readers", "streams", why)
@@ -261,6 +255,33 @@ class Verification:
             total=rows.unfounded.count + rows.differing.count, advice=_REPLAY,
             rows=rows.rows, folded_again=rows.folded_again,
         )  # fmt: skip
+
+    def _shards(self, connection: Connection, live: Live, mark: Position) -> Iterator[Check]:
+        found = coverage.readers(connection, live, mark)
+        yield check(
+            "readers", "offsets",
+            f"{number(len(found), 'shard')} up to {min((reader.position for reader in found), default=0):,}",
+            _behind(found), advice=_WORKERS,
+        )  # fmt: skip
+        yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
+
+    def _letters(self, connection: Connection, live: Live) -> Generator[Check, None, list[DeadLetter]]:
+        every = dead_letters.parked(connection, live.stage1, live.stage2)
+        # What only took long is folded apart, or tried, by the workers.
+        letters = [letter for letter in every if not letter.to_be_tried]
+        halts = dead_letters.halts(connection, live)
+        yield check(
+            "readers", "dead letters",
+            f"{len(letters):,} parked, {len(every) - len(letters):,} to be tried, {number(len(halts), 'shard')} halted",
+            [
+                *(f"{letter.target}: {letter.fault.error} at position {letter.fault.position},"
+                  f" {letter.fault.waiting:,} waiting behind" for letter in letters),
+                *(f"stage {halt.stage}, shard {halt.shard}: {halt.error}: {halt.message}" for halt in halts),
+            ],
+            advice="`memctl dlq list` has more; then `memctl dlq retry` or `memctl dlq drop`",
+            parked=len(letters), halted=len(halts),
+        )  # fmt: skip
+        return letters
 
     def _vectors(self, connection: Connection) -> Iterator[Check]:
         live = generations.live(connection)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memctl.infra.backup.copies import backup as write_backup
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import connect, outages
 from memctl.infra.embedded import instance
 from memctl.infra.endpoints import NotRunning
@@ -21,7 +21,7 @@ def reset(settings: Settings, *, backup: bool = True, notify: Callable[[str], No
     Backups, receipts and settings stay: what was forgotten stays so in what is restored. Of servers of the user's own,
     only memctl's schema and its collections are removed. Raises: NotRunning (with `backup`, of one that is down).
     """
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     kept = None
     if backup or settings.configured("database_url"):
         with connect(settings.require("database_url"), name="memctl reset") as connection:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.copies import backup, backups, folder_of, remove_unfinished
 from memctl.infra.backup.sealed import clear
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
@@ -33,7 +33,7 @@ def scrub(settings: Settings, notify: Callable[[str], None] = lambda _: None) ->
 
     if settings.configured("database_url") or settings.configured("qdrant_url"):
         raise ScrubElsewhere
-    places, folder = Places(settings.data_dir), folder_of(settings)
+    places, folder = Folders(settings.data_dir), folder_of(settings)
     ran = instance.down(settings, notify)
     try:
         notify("copying what is known into a new database")

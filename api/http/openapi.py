@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http.access import is_open, rule_of
-from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.questions import Endpoint, questions
 from memctl.api.reading.views import Page
 
 Responses = dict[int | str, dict[str, Any]]
@@ -34,7 +34,7 @@ _PROBLEM = {
 _BAD = {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "Memory holds nothing under '7f3'."}
 
 
-def answer_of(question: Question) -> Responses:
+def answer_of(question: Endpoint) -> Responses:
     """The answers of a declared question: its type, and an example where there is one."""
     answers = answer_as(question.answer)
     if not question.live:

@@ -13,7 +13,7 @@ from memctl.api.http import openapi
 from memctl.api.http.answers import Answers, now
 from memctl.api.http.parameters import IN_DIGITS, WITHOUT_NUL, Anywhere, Here, Moment, Project
 from memctl.api.reading.places import Places, places_of, project_asked
-from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.questions import Endpoint, questions
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.event import Micros
 from memctl.domain.projects import identity
@@ -53,7 +53,7 @@ def _always(value: Any) -> Callable[[Reader, str | None, str | None, bool], Any]
     return lambda reader, project, here, anywhere: value
 
 
-def _endpoint(question: Question, answers: Answers, known: Given) -> Callable[..., Response]:
+def _endpoint(question: Endpoint, answers: Answers, known: Given) -> Callable[..., Response]:
     parameters = question.parameters
     given = {each.name: known[each.annotation] for each in parameters if _is_type(each.annotation, known)}
     placed = any(each.annotation in _OF_A_PLACE for each in parameters if each.name in given)

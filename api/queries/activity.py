@@ -10,16 +10,7 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
-from memctl.api.reading.pages import (
-    Condition,
-    all_of,
-    between,
-    field_of,
-    page,
-    table_of,
-    visible_to_caller,
-    within,
-)
+from memctl.api.reading.pages import Condition, between, field_of, page, rows_of, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -74,13 +65,8 @@ def reach(reader: Reader, places: Places, now: datetime) -> tuple[int, int]:
     count."""
     p, newest = models.sessions, _newest(reader, places, now)
     began = field_of(p, "started_at")
-    conditions = [*within(p, places), Condition(sql.SQL("{} > 0").format(began)), *visible_to_caller(reader, p)]
-    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions])
-    found = single_row(
-        reader.connection,
-        sql.SQL("SELECT min({}) FROM {} WHERE {}").format(began, table_of(reader, p), where),
-        values,
-    )
+    rows, values = rows_of(reader, p, places, [Condition(sql.SQL("{} > 0").format(began))])
+    found = single_row(reader.connection, sql.SQL("SELECT min({}) FROM {}").format(began, rows), values)
     return min(found[0] or newest, newest), newest
 
 
@@ -92,7 +78,7 @@ def _newest(reader: Reader, places: Places, now: datetime) -> int:
 
 
 _BUSY = sql.SQL("""
-SELECT coalesce(row->>'location', ''), coalesce(sum((row->>'prompts')::bigint), 0)::bigint FROM {table} WHERE {where}
+SELECT coalesce(row->>'location', ''), coalesce(sum((row->>'prompts')::bigint), 0)::bigint FROM {rows}
 GROUP BY 1
 """)
 
@@ -101,10 +87,9 @@ SELECT called.name, count(*), min(started_at), max(last_at), sum(coalesce(prompt
     sum(coalesce(errors, 0))::bigint, sum(coalesce(fixes, 0))::bigint, min(key),
     min(left(coalesce(title, first_prompt, ''), 200))
 FROM unnest(%s::text[], %s::text[]) AS called(location, name)
-JOIN {table} ON coalesce(row->>'location', '') = called.location
+JOIN {rows} ON coalesce(row->>'location', '') = called.location
 CROSS JOIN jsonb_to_record(row) AS s(started_at bigint, last_at bigint, prompts bigint, errors bigint, fixes bigint,
     title text, first_prompt text)
-WHERE {where}
 GROUP BY 1, width_bucket(started_at, %s, %s, %s) ORDER BY 3
 """)
 """A row is taken apart once for all of its fields: one of some length is kept compressed."""
@@ -113,12 +98,8 @@ GROUP BY 1, width_bucket(started_at, %s, %s, %s) ORDER BY 3
 def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros, limit: int) -> tuple[list[WorkSpan], int]:
     """The spans of the projects with the most prompts, and how many projects there are beyond these."""
     p, known = models.sessions, projects_of(reader)
-    asked = [
-        Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *within(p, places), *visible_to_caller(reader, p),
-        *_then(reader, begin, upto),
-    ]  # fmt: skip
-    where, values = all_of(asked)
-    busy = reader.connection.execute(_BUSY.format(table=table_of(reader, p), where=where), values).fetchall()
+    rows, values = rows_of(reader, p, places, _then(reader, begin, upto))
+    busy = reader.connection.execute(_BUSY.format(rows=rows), values).fetchall()
     names = [known.name_of(location) for location, _ in busy]
     prompts: dict[str, int] = {}
     for name, (_, count) in zip(names, busy, strict=True):
@@ -126,7 +107,7 @@ def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros, limit: i
     most = set(nsmallest(limit, prompts, key=lambda name: (-prompts[name], name)))
     named = [(location, name) for name, (location, _) in zip(names, busy, strict=True) if name in most]
     found = reader.connection.execute(
-        _WORK.format(table=table_of(reader, p), where=where),
+        _WORK.format(rows=rows),
         [[location for location, _ in named], [name for _, name in named], *values, begin, upto, PARTS],
     )
     spans = [
@@ -151,11 +132,9 @@ def _then(reader: Reader, begin: Micros, upto: Micros) -> list[Condition]:
     it would be looked up in each row."""
     p = models.sessions
     ended, began = field_of(p, "last_at"), field_of(p, "started_at")
-    first, last = single_row(
-        reader.connection,
-        sql.SQL("SELECT min({}), max({}) FROM {} WHERE space_id = %s").format(ended, began, table_of(reader, p)),
-        [reader.space_id],
-    )
+    rows, values = rows_of(reader, p)
+    asked = sql.SQL("SELECT min({}), max({}) FROM {}").format(ended, began, rows)
+    first, last = single_row(reader.connection, asked, values)
     found = []
     if first is not None and first < begin:
         found.append(Condition(sql.SQL("{} >= %s").format(ended), (begin,)))

@@ -1,7 +1,7 @@
 """Has this error been seen before, and what was done about it?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from psycopg import sql
@@ -13,14 +13,12 @@ from memctl.api.reading.met_in_places import met_in_places
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    all_of,
     between,
     field_of,
     holding,
     met_in,
+    rows_of,
     several,
-    table_of,
-    visible_to_caller,
 )
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
@@ -40,7 +38,6 @@ from memctl.domain.failures.solutions import lesson_of
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern
-from memctl.projections.kernel import Projection
 
 _OF_ONE_TYPE = 300
 """Patterns of an error's type that it is compared with, newest first."""
@@ -122,11 +119,10 @@ def known_patterns(
 ) -> list[BugPattern]:  # fmt: skip
     """The same as rows, each as these places showed it."""
     p = models.bug_patterns
-    there = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p)]
-    where, values = all_of([*there, *wanted.conditions(places)])
+    rows, values = rows_of(reader, p, conditions=wanted.conditions(places))
     found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s OFFSET %s").format(
-            table_of(reader, p), where, field_of(p, order), field_of(p, "last_seen")
+        sql.SQL("SELECT key FROM {} ORDER BY {} DESC, {} DESC, key LIMIT %s OFFSET %s").format(
+            rows, field_of(p, order), field_of(p, "last_seen")
         ),
         [*values, limit, skip],
     ).fetchall()
@@ -222,18 +218,12 @@ def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]
         ),
         (list(types),),
     )
-    where, values = all_of([*_there(reader, p, places), alike])
+    rows, values = rows_of(reader, p, places, [alike])
     found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(
-            table_of(reader, p), where
-        ),
+        sql.SQL("SELECT key FROM {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(rows),
         [*values, _OF_ONE_TYPE],
     )
     return [row[0] for row in found]
-
-
-def _there(reader: Reader, p: Projection[Any], places: Places) -> list[Condition]:
-    return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *met_in(p, places)]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:

@@ -24,9 +24,8 @@ from memctl.api.reading.pages import (
     one,
     one_of,
     page,
+    rows_of,
     several,
-    table_of,
-    visible_to_caller,
     within,
 )
 from memctl.api.reading.places import Places, projects_of
@@ -154,22 +153,20 @@ def _same(item: InsightItem) -> Hashable:
     return item.project, item.kind, item.polarity, item.canonical
 
 
-def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int] | None:
+def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int]:
     """How many of the claims that `insights_by` lists are at each level, those alike in places of one project counted
-    once, as they were made last; None for a limited caller, who may see fewer."""
-    if reader.limited_to is not None:
-        return None
+    once, as they were made last."""
     p, known = models.candidates, projects_of(reader)
-    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *wanted.conditions(places)])
+    rows, values = rows_of(reader, p, conditions=wanted.conditions(places))
     found = reader.connection.execute(
         sql.SQL(
             "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
             " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
             " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
-            " FROM {} WHERE {} AND row->>'insight' IS NOT NULL"
+            " FROM {} WHERE row->>'insight' IS NOT NULL"
             """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
             " ORDER BY {} DESC, key DESC"
-        ).format(table_of(reader, p), where, field_of(p, "last_seen")),
+        ).format(rows, field_of(p, "last_seen")),
         values,
     )
     counted: Counter[int] = Counter()
@@ -273,19 +270,13 @@ def _claims_alike(
     ]
     these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
     alike, values = all_of(there)
-    where, asked = all_of(
-        [
-            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
-            *visible_to_caller(reader, p),
-            *either([Condition(alike, values), these]),
-        ]
-    )
+    rows, asked = rows_of(reader, p, conditions=either([Condition(alike, values), these]))
     found = reader.connection.execute(
         # Taken apart once for all fields: a row of some length is kept compressed.
         sql.SQL(
             "SELECT made.* FROM {}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
-            " location text, everywhere boolean, sessions int) WHERE {}"
-        ).format(table_of(reader, p), where),
+            " location text, everywhere boolean, sessions int)"
+        ).format(rows),
         asked,
     )
     return map(_Made._make, found)

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.counts import Use
-from memctl.api.reading.pages import all_of, between, table_of, within
+from memctl.api.reading.pages import between, day_of, rows_of, table_of
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.domain.events.event import YEAR_9999
@@ -39,12 +39,12 @@ def endings(reader: Reader, places: Places, since: int | None = None, before: in
     return totals
 
 
-def endings_by_week(reader: Reader, places: Places) -> dict[date, dict[str, int]]:
-    """The same by week of UTC, each under its Monday."""
-    weeks: dict[date, dict[str, int]] = {}
-    for week, memory, outcome, count in _counts(reader, places, None, None):
-        _add(weeks.setdefault(week, dict.fromkeys(ENDINGS, 0)), memory, outcome, count)
-    return weeks
+def endings_by_day(reader: Reader, places: Places) -> dict[date, dict[str, int]]:
+    """The same by day of UTC."""
+    days: dict[date, dict[str, int]] = {}
+    for day, memory, outcome, count in _counts(reader, places, None, None):
+        _add(days.setdefault(day, dict.fromkeys(ENDINGS, 0)), memory, outcome, count)
+    return days
 
 
 def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
@@ -56,21 +56,19 @@ def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
 
 
 def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
-    """By week of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
+    """By day of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
-    where, values = all_of([*within(p, places), *between(p, "ended_at", since, before)])
-    inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
+    rows, values = rows_of(reader, p, places, between(p, "ended_at", since, before))
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT date_trunc('week', to_timestamp(least((row->>'ended_at')::bigint, {last}) / 1000000)"
-            " AT TIME ZONE 'UTC')::date, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
-            " WHERE space_id = %s {inside} AND (row->>'ended_by' <> ''"
-            " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {day})"
+            "SELECT {day}, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {rows}"
+            " WHERE row->>'ended_by' <> ''"
+            " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {a_day}"
             " GROUP BY 1, 2, 3"
-        ).format(table=table_of(reader, p), inside=inside, now=now, day=sql.Literal(DAY), last=sql.Literal(YEAR_9999)),
-        [reader.space_id, *values],
+        ).format(day=day_of(p, "ended_at", sql.Literal(YEAR_9999)), rows=rows, now=now, a_day=sql.Literal(DAY)),
+        values,
     )
     return found.fetchall()
 

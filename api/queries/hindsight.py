@@ -5,7 +5,7 @@ log, here, as it is read.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated
 from uuid import UUID
 
@@ -14,11 +14,11 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import Count, Explained, Held, HeldBy, NeededBy, Recall, Record, Report, Week
-from memctl.api.reading.pages import Condition, Keyed, all_of, built, met_in, several, table_of, visible_to_caller
-from memctl.api.reading.places import Places, projects_of, visible
+from memctl.api.reading.pages import Condition, built, rows_of, several
+from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import iso, moment
+from memctl.api.reading.views import iso, moment, week_of
 from memctl.domain.events.event import Micros, derived_of
 from memctl.domain.retrieval.hindsight import APART, HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
 from memctl.domain.support.errors import MemctlError
@@ -103,28 +103,22 @@ def by_week(found: Iterable[Record]) -> list[Week]:
     """The counts by week, oldest first."""
     weeks: dict[date, list[bool]] = {}
     for each in found:
-        weeks.setdefault(_week_of(each), []).append(each.recall is not None)
+        weeks.setdefault(week_of(each.at.date()), []).append(each.recall is not None)
     return [Week(week, len(recalled), sum(recalled)) for week, recalled in sorted(weeks.items())]
 
 
-def seconds_by_week(found: Iterable[Record]) -> dict[date, tuple[int, int]]:
-    """What it took until needs were met, by week: of those that were not recalled, as `counted` counts it, and of
-    those that were."""
-    weeks: dict[date, tuple[int, int]] = {}
+def seconds_by_day(found: Iterable[Record]) -> dict[date, tuple[int, int]]:
+    """What it took until needs were met: of those that were recalled, and of those that were not, as `counted` counts
+    it."""
+    days: dict[date, tuple[int, int]] = {}
     for each in _apart(found):
-        lost, other = weeks.get(_week_of(each), (0, 0))
-        new = (lost + each.seconds, other) if each.recall is None else (lost, other + each.seconds)
-        weeks[_week_of(each)] = new
-    return weeks
-
-
-def _week_of(record: Record) -> date:
-    day = record.at.date()
-    return day - timedelta(days=day.weekday())
+        recalled, lost = days.get(day := each.at.date(), (0, 0))
+        days[day] = (recalled, lost + each.seconds) if each.recall is None else (recalled + each.seconds, lost)
+    return days
 
 
 def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Record]]:
-    rows = [keyed.row for keyed in _rows(reader, places)]
+    rows = _rows(reader, places)
     positions = _positions(reader, {event for row in rows for event in _events_that_may_count(row)})
     known = projects_of(reader)
     found = []
@@ -174,35 +168,23 @@ def _each_once(
     return [each for each, stays in zip(found, stands, strict=True) if stays], twins
 
 
-def _rows(reader: Reader, places: Places) -> list[Keyed[Hindsight]]:
+def _rows(reader: Reader, places: Places) -> list[Hindsight]:
     if not built(reader, models.hindsight):
         return []
-    where, values = all_of(
-        [
-            Condition(sql.SQL("space_id = %s AND (row->>'several')::boolean"), (reader.space_id,)),
-            *met_in(models.hindsight, places),
-            *visible_to_caller(reader, models.hindsight),
-        ]
-    )
+    several_needs = Condition(sql.SQL("(row->>'several')::boolean"))
+    rows, values = rows_of(reader, models.hindsight, places, [several_needs])
     found = reader.connection.execute(
-        sql.SQL("SELECT key, row FROM {} WHERE {} ORDER BY (row->>'last_at')::bigint DESC, key LIMIT %s").format(
-            table_of(reader, models.hindsight), where
-        ),
+        sql.SQL("SELECT row FROM {} ORDER BY (row->>'last_at')::bigint DESC, key LIMIT %s").format(rows),
         [*values, MOST_ROWS],
         binary=True,
     ).fetchall()
-    rows = [Keyed(key, readmodels.decode_row(models.hindsight, row)) for key, row in found]
-    return [keyed for keyed in rows if visible(reader, keyed.row)]
+    return [readmodels.decode_row(models.hindsight, row) for (row,) in found]
 
 
 def _names_of(reader: Reader, signatures: Collection[str]) -> dict[str, str]:
     """What errors are called, of which only their end is kept beside a need: their signatures say nothing to people."""
     known = several(reader, models.bug_patterns, sorted(signatures)) if signatures else {}
-    return {
-        signature: called(each.error_types, each.message or each.template)
-        for signature, each in known.items()
-        if visible(reader, each)
-    }
+    return {name: called(each.error_types, each.message or each.template) for name, each in known.items()}
 
 
 def _positions(reader: Reader, events: Iterable[str]) -> dict[str, int]:

@@ -19,7 +19,6 @@ from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    all_of,
     between,
     equal,
     field_of,
@@ -28,9 +27,7 @@ from memctl.api.reading.pages import (
     one,
     page,
     projection_named,
-    several,
-    table_of,
-    visible_to_caller,
+    rows_of,
     within,
 )
 from memctl.api.reading.places import Places, limits_of, projects_of
@@ -225,25 +222,16 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     p = models.sessions
     if not wanted or "\0" in wanted:
         return []
-    among = Condition(
-        sql.SQL("space_id = %s AND (key = %s OR starts_with(split_part(key, '/', 3), %s))"),
-        (reader.space_id, wanted, wanted),
-    )
-    where, values = all_of([among, *visible_to_caller(reader, p)])
+    among = Condition(sql.SQL("(key = %s OR starts_with(split_part(key, '/', 3), %s))"), (wanted, wanted))
+    rows, values = rows_of(reader, p, conditions=[among])
     found = reader.connection.execute(
-        sql.SQL(
-            "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} WHERE {} ORDER BY 2 DESC, 1 LIMIT %s"
-        ).format(table_of(reader, p), where),
+        sql.SQL("SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} ORDER BY 2 DESC, 1 LIMIT %s").format(
+            rows
+        ),
         [wanted, wanted, *values, limit],
     ).fetchall()
-    seen = found if reader.limited_to is None else _seen(reader, found)
-    exact = [key for key, is_it in seen if is_it]
-    return exact or [key for key, _ in seen]
-
-
-def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
-    there = several(reader, models.sessions, [key for key, _ in found])
-    return [(key, is_it) for key, is_it in found if key in there]
+    exact = [key for key, is_it in found if is_it]
+    return exact or [key for key, _ in found]
 
 
 def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str]) -> SessionItem:

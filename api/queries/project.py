@@ -12,7 +12,7 @@ from psycopg import sql
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import page, table_of, within
+from memctl.api.reading.pages import page, rows_of, total, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -366,27 +366,17 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
-    p = models.episodes
-    (inside,) = within(p, places)
-    rows = reader.connection.execute(
-        sql.SQL(
-            "SELECT row->>'task_type', row->>'outcome', count(*) FROM {} WHERE space_id = %s AND {} GROUP BY 1, 2"
-        ).format(table_of(reader, p), inside.clause),
-        [reader.space_id, *inside.values],
-    ).fetchall()
-    sessions = models.sessions
-    (at,) = within(sessions, places)
-    count = reader.connection.execute(
-        sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {}").format(table_of(reader, sessions), at.clause),
-        [reader.space_id, *at.values],
-    ).fetchone()
+    work, values = rows_of(reader, models.episodes, places)
+    found = reader.connection.execute(
+        sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
+    )
     types, outcomes = Counter[str](), Counter[str]()
-    for kind, outcome, n in rows:
+    for kind, outcome, n in found:
         types[kind] += n
         outcomes[outcome] += n
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
     return ProjectCounts(
-        sessions=count[0] if count else 0,
+        sessions=total(reader, models.sessions, within(models.sessions, places)),
         episodes=types.total(),
         types=dict(types.most_common()),
         outcomes=dict(outcomes.most_common()),

@@ -24,7 +24,7 @@ from memctl.api.reading.counts import (
     Stats,
     Use,
 )
-from memctl.api.reading.pages import Condition, all_of, between, built, table_of, within
+from memctl.api.reading.pages import between, built, rows_of, total
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -60,23 +60,14 @@ def stats(reader: Reader, places: Places, since: int | None = None, before: int 
 
 def counts(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> Counts:
     """The part of `stats` that takes the longer the more there is."""
-    connection, space = reader.connection, reader.space_id
     totals, uses = totals_of(reader, places, since, before), uses_of(reader)
-    models = {}
-    for p in projections():
-        if not built(reader, p):
-            continue
-        row = single_row(
-            connection, sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
-        )
-        models[p.name] = row[0]
     by_type = _events_by_type(reader)
     return Counts(
         scope=places.scope,
         totals=totals,
         measures=measures(totals, uses),
         uses=uses,
-        read_models=models,
+        read_models={p.name: total(reader, p) for p in projections() if built(reader, p)},
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
     )
 
@@ -179,30 +170,27 @@ def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
     }
 
 
-def totals_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> dict[str, int]:
-    """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`); of whole
-    days, from the one in which `since` lies to the one before that of `before`."""
-    first, end = (None if at is None else at // DAY for at in (since, before))
+def by_day(
+    reader: Reader, places: Places, first: int | None = None, end: int | None = None
+) -> dict[int, dict[str, int]]:
+    """What happened (`projections.stats.DayStats`), by day since 1970: from `first` on, and before `end`."""
+    rows, values = rows_of(reader, models.stats, places, between(models.stats, "day", first, end))
     sums = sql.SQL(", ").join(
         sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in SUMMED
     )
-    where, values = all_of(
-        [
-            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
-            *within(models.stats, places),
-            *between(models.stats, "day", first, end),
-        ]
+    found = reader.connection.execute(
+        sql.SQL("SELECT (row->>'day')::int, {} FROM {} GROUP BY 1").format(sums, rows), values
     )
-    row = single_row(
-        reader.connection,
-        sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE {}").format(
-            sums, table_of(reader, models.stats), where
-        ),
-        values,
-    )
-    return dict(zip((*SUMMED, "days"), row, strict=True)) | endings(
-        reader, places, None if first is None else first * DAY, None if end is None else end * DAY
-    )
+    return {day: dict(zip(SUMMED, row, strict=True)) for day, *row in found}
+
+
+def totals_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> dict[str, int]:
+    """What happened, summed over the days, and how work ended (`endings`); of whole days, from the one in which `since`
+    lies to the one before that of `before`."""
+    first, end = (None if at is None else at // DAY for at in (since, before))
+    days = by_day(reader, places, first, end)
+    totals = {name: sum(day[name] for day in days.values()) for name in SUMMED} | {"days": len(days)}
+    return totals | endings(reader, places, None if first is None else first * DAY, None if end is None else end * DAY)
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:

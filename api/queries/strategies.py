@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, page
+from memctl.api.reading.pages import Keyed, equal, page, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -40,16 +39,13 @@ def strategies(
 
     `domain` is commands, code style, version control, verification, or what a model called it.
     """
-    conditions = [Condition(sql.SQL("row->'enough' = %s::jsonb"), ("false" if waiting else "true",))]
-    if places.locations is not None:
-        conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
-    if domain:
-        conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
+    p = models.strategies
+    conditions = [*equal(p, "enough", not waiting), *within(p, places), *equal(p, "domain", domain or None)]
     known = projects_of(reader)
     shown: dict[tuple[str | None, str], StrategyItem] = {}
     for _ in range(MOST_PAGES):
         missing = limit - len(shown)
-        rows, cursor = page(reader, models.strategies, "last_seen", conditions, limit=missing, cursor=cursor)
+        rows, cursor = page(reader, p, "last_seen", conditions, limit=missing, cursor=cursor)
         for keyed in standing(reader, "strategy", rows):
             _add(shown, strategy_item(keyed, known))
         if cursor is None or len(shown) >= limit:

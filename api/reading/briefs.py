@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import field_of, table_of
+from memctl.api.reading.pages import field_of, one_of, rows_of
 from memctl.api.reading.reader import Reader
 from memctl.domain.language.brief import Figures, TaskOutcome, summary
 from memctl.projections.sessions import Session
@@ -35,13 +35,10 @@ def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[TaskOutcome]
     if not streams:
         return found
     p = models.episodes
-    rows = reader.connection.execute(
-        sql.SQL(
-            "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {table}"
-            " WHERE space_id = %s AND {stream} = ANY(%s::text[]) ORDER BY {began}, key"
-        ).format(table=table_of(reader, p), stream=field_of(p, "stream"), began=field_of(p, "started_at")),
-        [reader.space_id, list(streams)],
-    )
-    for stream, description, outcome, why in rows:
+    rows, values = rows_of(reader, p, conditions=one_of(p, "stream", streams))
+    asked = sql.SQL(
+        "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {} ORDER BY {}, key"
+    ).format(rows, field_of(p, "started_at"))
+    for stream, description, outcome, why in reader.connection.execute(asked, values):
         found[stream].append(TaskOutcome(description=description or "", outcome=outcome or "unknown", why=why or ""))
     return found

@@ -6,19 +6,7 @@ from typing import TypeVar
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import (
-    Condition,
-    Keyed,
-    all_of,
-    either,
-    equal,
-    met_in,
-    page,
-    several,
-    table_of,
-    visible_to_caller,
-    within,
-)
+from memctl.api.reading.pages import Condition, Keyed, either, equal, met_in, page, rows_of, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
@@ -50,10 +38,9 @@ def pinned(reader: Reader, places: Places) -> list[Memory]:
     p, memories = models.memory_feedback, models.memories
     here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
     wanted = equal(p, "pinned", True)
-    if among := [*visible_to_caller(reader, memories), *here]:
-        where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *among])
-        there = sql.SQL("key IN (SELECT key FROM {} WHERE {})").format(table_of(reader, memories), where)
-        wanted.append(Condition(there, values))
+    if here or reader.limited_to is not None:
+        there, values = rows_of(reader, memories, conditions=here)
+        wanted.append(Condition(sql.SQL("key IN (SELECT key FROM {})").format(there), values))
     rows, _ = page(reader, p, "pinned_since", wanted, limit=MOST_PINNED)
     found: dict[str, Memory] = several(reader, memories, [keyed.key for keyed in rows])
     return [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]

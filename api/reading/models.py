@@ -1,4 +1,4 @@
-"""The read models that questions are asked of, each with the type of its rows."""
+"""Read models by name, each with the type of its rows. A new question may as well import its own."""
 
 from memctl.projections.bug_patterns import bug_patterns as bug_patterns
 from memctl.projections.bug_sightings import bug_sightings as bug_sightings

@@ -10,8 +10,9 @@ import msgspec
 from psycopg import sql
 from psycopg.sql import Composable
 
-from memctl.api.reading.places import Places, limits_of, visible
+from memctl.api.reading.places import OF_NO_PLACE, Places, limits_of, visible
 from memctl.api.reading.reader import Reader
+from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import single_row
 from memctl.infra.readmodels.rows import decode_row, expression, load, table
@@ -39,7 +40,7 @@ class Keyed(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """A part of a WHERE clause, and the values of its placeholders."""
+    """A part of a statement, and the values of its placeholders."""
 
     clause: Composable
     values: tuple[Any, ...] = ()
@@ -69,6 +70,23 @@ def all_of(conditions: Sequence[Condition]) -> tuple[Composable, tuple[Any, ...]
     return sql.SQL(" AND ").join([c.clause for c in conditions]), tuple(v for c in conditions for v in c.values)
 
 
+def rows_of(
+    reader: Reader, p: Projection[Any], places: Places | None = None, conditions: Sequence[Condition] = ()
+) -> tuple[Composable, tuple[Any, ...]]:
+    """The rows of a read model that an answer may be made of, `key` and `row`, to stand behind FROM, and the values of
+    its placeholders. They are of the caller's space, seen by the caller (`visible`), of these places, and under these
+    conditions."""
+    where, values = all_of(
+        [
+            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
+            *visible_to_caller(reader, p),
+            *(located(p, places) if places else ()),
+            *conditions,
+        ]
+    )
+    return sql.SQL("(SELECT key, row FROM {} WHERE {}) AS those").format(table_of(reader, p), where), values
+
+
 def either(conditions: Sequence[Condition]) -> list[Condition]:
     """One of these conditions holds; nothing to ask where there are none."""
     if not conditions:
@@ -80,6 +98,12 @@ def either(conditions: Sequence[Condition]) -> list[Condition]:
 def field_of(p: Projection[Any], name: str) -> Composable:
     """The expression of a row's field, as the indexes have it."""
     return sql.SQL(expression(p, name))
+
+
+def day_of(p: Projection[Any], name: str, latest: Composable) -> Composable:
+    """The day of UTC of a field that is a moment; of none after `latest`, which a clock may have put there."""
+    micros = sql.SQL("least({}, {})").format(field_of(p, name), latest)
+    return sql.SQL("(to_timestamp({} / 1000000) AT TIME ZONE 'UTC')::date").format(micros)
 
 
 def equal(p: Projection[Any], name: str, value: Any) -> list[Condition]:
@@ -115,33 +139,42 @@ def within(p: Projection[Any], places: Places, *, or_everywhere: bool = False) -
     return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
 
 
-_LISTED = (
-    "SELECT FROM jsonb_array_elements(row->'locations') AS listed(l)"
-    " WHERE CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
-)
+_LISTED = "FROM jsonb_array_elements(row->'{}') AS listed(l)"
+_NAME = "CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
 """The locations that a row lists, by name or with when each was last seen."""
+
+
+def located(p: Projection[Any], places: Places) -> list[Condition]:
+    """The row is of one of the project's locations: was met there, where it lists several and is of none."""
+    return within(p, places) if "location" in p.row.__struct_fields__ else met_in(p, places)
 
 
 def met_in(p: Projection[Any], places: Places) -> list[Condition]:
     """One of the locations that the row lists is one of the project's."""
     if places.locations is None or "locations" not in p.row.__struct_fields__:
         return []
-    return [Condition(sql.SQL(f"EXISTS ({_LISTED} = ANY(%s::text[]))"), (list(places.locations),))]
+    listed = _LISTED.format("locations")
+    return [Condition(sql.SQL(f"EXISTS (SELECT {listed} WHERE {_NAME} = ANY(%s::text[]))"), (list(places.locations),))]
 
 
 def visible_to_caller(reader: Reader, p: Projection[Any]) -> list[Condition]:
-    """The caller may see the row, as far as its locations' names show (`memctl.api.reading.places.visible` says all of
-    it): asked of the database, so that what others did takes no room in a page."""
+    """The caller may see the row, as `memctl.api.reading.places.visible` says: asked of the database, so that what
+    others did takes no room in a page and stands in no count."""
     limits = limits_of(reader)
-    if limits is None:
+    if limits is None or p.row in OF_NO_PLACE:
         return []
-    allowed, fields = ["", *limits.locations], p.row.__struct_fields__
-    found = []
-    if "location" in fields:
-        found.append(Condition(sql.SQL("coalesce(row->>'location', '') = ANY(%s::text[])"), (allowed,)))
-    if "locations" in fields:
-        found.append(Condition(sql.SQL(f"NOT EXISTS ({_LISTED} <> ALL(%s::text[]))"), (allowed,)))
-    return found
+    fields, allowed = p.row.__struct_fields__, list(limits.locations)
+    if "location" not in fields and "locations" not in fields:
+        return [Condition(sql.SQL("false"))]
+    listed = [f"SELECT {_NAME} {_LISTED.format(name)}" for name in ("locations", "elsewhere") if name in fields]
+    if not listed:
+        return [Condition(sql.SQL("row->>'location' <> '' AND row->>'location' = ANY(%s::text[])"), (allowed,))]
+    named = sql.SQL(" UNION ALL ".join(["SELECT row->>'location'", *listed]))
+    clause = sql.SQL(
+        "(SELECT count(DISTINCT at) BETWEEN 1 AND %s AND bool_and(at = ANY(%s::text[]))"
+        " FROM ({}) AS named(at) WHERE at <> '')"
+    ).format(named)
+    return [Condition(clause, (LOCATIONS - 1, allowed))]
 
 
 def page(
@@ -157,24 +190,18 @@ def page(
     """Rows by the field `order` (a whole number, 0 where a row has none), highest first, and the next page's cursor; up
     to `longest`, whatever `limit` says.
 
-    What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
+    What a limited caller may not see is left out. Raises: BadCursor.
     """
     limit, by = max(1, min(limit, longest)), _ordered_by(p, order)
-    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *conditions]
-    if cursor is not None:
-        asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
-    where, values = all_of(asked)
+    before = [Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor))] if cursor is not None else []
+    rows, values = rows_of(reader, p, conditions=[*before, *conditions])
     found = reader.connection.execute(
-        sql.SQL("SELECT key, row, {by} FROM {table} WHERE {where} ORDER BY {by} DESC, key DESC LIMIT %s").format(
-            by=by, table=table_of(reader, p), where=where
-        ),
+        sql.SQL("SELECT key, row, {by} FROM {rows} ORDER BY {by} DESC, key DESC LIMIT %s").format(by=by, rows=rows),
         [*values, limit + 1],
         binary=True,
     ).fetchall()
-    rows = [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]]
-    more = len(found) > limit
-    after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
-    return [keyed for keyed in rows if visible(reader, keyed.row)], after
+    after = _closed(found[limit - 1][2], found[limit - 1][0]) if len(found) > limit else None
+    return [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]], after
 
 
 def earlier(p: Projection[Any], order: str, cursor: str | None) -> list[Condition]:
@@ -189,13 +216,10 @@ def _ordered_by(p: Projection[Any], order: str) -> Composable:
     return field_of(p, order) if indexed else sql.SQL("coalesce({}, 0)").format(field_of(p, order))
 
 
-def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition]) -> int | None:
-    """How many rows there are under these conditions; None for a limited caller, who may see fewer of them."""
-    if reader.limited_to is not None:
-        return None
-    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions])
-    statement = sql.SQL("SELECT count(*) FROM {} WHERE {}").format(table_of(reader, p), where)
-    return int(single_row(reader.connection, statement, values)[0])
+def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition] = ()) -> int:
+    """How many rows there are under these conditions, of those that the caller may see."""
+    rows, values = rows_of(reader, p, conditions=conditions)
+    return int(single_row(reader.connection, sql.SQL("SELECT count(*) FROM {}").format(rows), values)[0])
 
 
 def holding(p: Projection[Any], name: str, text: str) -> list[Condition]:
@@ -224,12 +248,9 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
 
 
 def keys_among(reader: Reader, p: Projection[Any], keys: Sequence[str]) -> set[str]:
-    """Those of the keys under which there is a row, whoever may see it: for counts of whoever sees all."""
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key = ANY(%s::text[])").format(table_of(reader, p)),
-        [reader.space_id, list(keys)],
-    )
-    return {key for (key,) in found}
+    """Those of the keys under which there is a row that the caller may see."""
+    rows, values = rows_of(reader, p, conditions=[Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))])
+    return {key for (key,) in reader.connection.execute(sql.SQL("SELECT key FROM {}").format(rows), values)}
 
 
 def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:
@@ -237,16 +258,12 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
     if not prefix or "\0" in prefix:
         return []
     # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
-    among = Condition(
-        sql.SQL("space_id = %s AND key >= %s AND key < %s"), (reader.space_id, prefix, prefix + "\U0010ffff")
-    )
-    where, values = all_of([among, *visible_to_caller(reader, p)])
+    among = Condition(sql.SQL("key >= %s AND key < %s"), (prefix, prefix + "\U0010ffff"))
+    rows, values = rows_of(reader, p, conditions=[among])
     found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY key LIMIT %s").format(table_of(reader, p), where),
-        [*values, limit],
+        sql.SQL("SELECT key FROM {} ORDER BY key LIMIT %s").format(rows), [*values, limit]
     )
-    keys = [row[0] for row in found]
-    return keys if reader.limited_to is None else sorted(several(reader, p, keys))
+    return [key for (key,) in found]
 
 
 def _closed(value: int, key: str) -> str:

@@ -68,18 +68,18 @@ def limits_of(reader: Reader) -> Limits | None:
     return limits
 
 
-def visible(reader: Reader, row: Any) -> bool:
-    """Whether a row shows the caller nothing but the projects that the caller is limited to.
+OF_NO_PLACE = (MemoryFeedback, ProjectWords)
+"""Rows of what people say of projects and memories: it is read of what is visible."""
 
-    What people say of projects and memories (`memory_feedback`, `project_words`) has no place: it is read of what is
-    visible.
-    """
+
+def visible(reader: Reader, row: Any) -> bool:
+    """Whether a row shows the caller nothing but the projects that the caller is limited to."""
     limits = limits_of(reader)
     if limits is None:
         return True
     named = locations_of_row(row)
     if named is None:
-        return isinstance(row, MemoryFeedback | ProjectWords)
+        return isinstance(row, OF_NO_PLACE)
     # A list that is full may have pushed out what was met elsewhere.
     return bool(named) and len(named) < LOCATIONS and limits.locations.issuperset(named)
 

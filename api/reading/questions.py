@@ -37,8 +37,9 @@ Part = Annotated[str | None, Meta(max_length=1024, description="A part of a name
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Question(NamedTuple):
-    """One question. `whole`: the answer is about memory as a whole, so a key that is limited to projects gets none.
+class Endpoint(NamedTuple):
+    """A question under its path. `whole`: the answer is about memory as a whole, so a key that is limited to projects
+    gets none.
     `shared`: it is about what all spaces of the database share, so no key gets one where there are several.
     `live`: the answer changes without an event, by the clock or by what servers do, so it has no ETag."""
 
@@ -56,7 +57,7 @@ class Question(NamedTuple):
 
     @property
     def description(self) -> str:
-        return cleandoc(self.ask.__doc__ or "").partition("\n\n")[0]
+        return cleandoc(str(self.ask.__doc__)).partition("\n\n")[0]
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -74,7 +75,7 @@ class Question(NamedTuple):
         return typing.get_type_hints(self.ask, include_extras=True)
 
 
-_declared: dict[str, Question] = {}
+_declared: dict[str, Endpoint] = {}
 
 _ROOMS = ("reading", "queries", "search", "assist", "checks")
 """Packages of `memctl.api` in which questions are answered."""
@@ -91,22 +92,24 @@ def question(
 ) -> Callable[[F], F]:
     """Declare the function as what answers `GET /v1` + path. Any of the scopes opens it.
 
-    Raises: ValueError where no scope opens it, or another function answers there.
+    Raises: ValueError where no scope opens it, another function answers there, or it has no docstring.
     """
     if not scopes:
         raise ValueError(f"{path}: a question without a scope would be open to everyone")
 
     def declare(ask: F) -> F:
+        if not ask.__doc__:
+            raise ValueError(f"{path}: write a docstring for {ask.__name__}: it is the description in the API's schema")
         if path in _declared:
             raise ValueError(f"{path}: {_declared[path].name} answers there already")
-        _declared[path] = Question(path, tag, ask, frozenset(scopes), whole, live, shared)
+        _declared[path] = Endpoint(path, tag, ask, frozenset(scopes), whole, live, shared)
         return ask
 
     return declare
 
 
 @functools.cache
-def questions() -> tuple[Question, ...]:
+def questions() -> tuple[Endpoint, ...]:
     """Every question, by path."""
     for room in _ROOMS:
         package = importlib.import_module(f"memctl.api.{room}")

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sequence
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import several
+from memctl.api.reading.pages import one_of, rows_of, several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import file_at, is_on_this_machine
-from memctl.infra.readmodels import rows
-from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.observed_files import ObservedFile
 
@@ -29,19 +27,15 @@ def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str]
     wanted = list(dict.fromkeys(files))[:MOST_FILES]
     if not wanted:
         return {}
-    episodes = next(p for p in projections(1) if p.name == "episodes")
-    table = sql.SQL(rows.table("episodes", reader.live.stage1))
-    here: sql.Composable = sql.SQL("TRUE")
-    if locations is not None:
-        here = sql.SQL("{} = ANY(%(locations)s)").format(sql.SQL(rows.expression(episodes, "location")))
+    p = models.episodes
+    rows, values = rows_of(reader, p, conditions=[] if locations is None else one_of(p, "location", locations))
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT w.path, max((row->>'ended_at')::bigint) FROM {table},"
-            " jsonb_array_elements(row->'patches') AS patch, unnest(%(wanted)s::text[]) AS w(path)"
-            " WHERE space_id = %(space)s AND {here} AND (patch->>'path' = w.path"
-            " OR right(patch->>'path', length(w.path) + 1) = '/' || w.path) GROUP BY 1"
-        ).format(table=table, here=here),
-        {"wanted": wanted, "space": reader.space_id, "locations": list(locations or ())},
+            "SELECT w.path, max((row->>'ended_at')::bigint) FROM {},"
+            " jsonb_array_elements(row->'patches') AS patch, unnest(%s::text[]) AS w(path)"
+            " WHERE patch->>'path' = w.path OR right(patch->>'path', length(w.path) + 1) = '/' || w.path GROUP BY 1"
+        ).format(rows),
+        [*values, wanted],
     )
     return {path: int(at) for path, at in found.fetchall() if at is not None}
 

@@ -3,7 +3,7 @@
 Rows of read models are shown as they are, by `shown`: their type is the shape, with moments written out.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -280,6 +280,11 @@ def _written_out(name: str, value: Any) -> Any:
 def shown_as(row: Any, item: type[T], **more: object) -> T:
     """A row as the record that answers show: its fields as `shown` writes them out, and what they say besides."""
     return msgspec.convert({**shown(row), **more}, item)
+
+
+def week_of(day: date) -> date:
+    """The Monday of its week, as far as calendars go."""
+    return day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
 
 
 def iso(at: datetime) -> str:

@@ -28,7 +28,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse_query, tokens
 from memctl.infra.embedders import Embedder, Embedders, Recipe, TextsRefused, Vectors
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
-from memctl.infra.vectors.searches import Hit, Named, Searches
+from memctl.infra.vectors.searches import Hit, PointsByName, Searches
 from memctl.infra.vectors.store import EVERYWHERE, PointScope
 from memctl.projections.memory_rows import Memory
 
@@ -284,8 +284,8 @@ class Sources:
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside, corpus.point)
-            meant = None if vector is None else (vector, Named(by_meaning, beside))
-            found.fill(*searches.of(name, scope, dense=meant, sparse=(sparse, Named(by_words, beside))))
+            meant = None if vector is None else (vector, PointsByName(by_meaning, beside))
+            found.fill(*searches.of(name, scope, dense=meant, sparse=(sparse, PointsByName(by_words, beside))))
         query = sum(weight * weight for weight in sparse[1])
         background = USUAL if asked is None else _background(*asked, look.sample)
         candidates = {

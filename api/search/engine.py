@@ -25,7 +25,7 @@ from memctl.api.reading.consolidation_status import ConsolidationStatus, standin
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import regards
 from memctl.api.reading.met_in_places import met_in_places
-from memctl.api.reading.pages import several, table_of
+from memctl.api.reading.pages import between, one_of, rows_of, several, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.staleness import stale
@@ -44,7 +44,7 @@ from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
 from memctl.domain.retrieval.calibration import sort_of
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
-from memctl.domain.retrieval.later import Named, later, newest_first
+from memctl.domain.retrieval.later import NamedMemory, later, newest_first
 from memctl.domain.retrieval.passages import exchange_of, passage_of
 from memctl.domain.retrieval.ranking import (
     BOUNDED,
@@ -161,7 +161,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Corpus(candidates.Corpus, Protocol):
+class RankedCorpus(candidates.Corpus, Protocol):
     """What judging needs to know of the memories that are searched, beside what gathering does."""
 
     def known_errors(self, query: str, places: Places) -> dict[str, float]:
@@ -237,7 +237,7 @@ class Engine:
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
-    def rank(self, corpus: Corpus, question: Question) -> Ranking:
+    def rank(self, corpus: RankedCorpus, question: Question) -> Ranking:
         """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
         profile_of(question.profile)
         query = question.query[:_LONGEST]
@@ -342,7 +342,7 @@ class _Live:
 
 
 def _chosen(
-    corpus: Corpus, question: Question, meant: Understood, gathered: Gathered
+    corpus: RankedCorpus, question: Question, meant: Understood, gathered: Gathered
 ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
     """Results with their classes, best first, and the memories they are."""
     worth = _shortlist(question, gathered)
@@ -526,7 +526,7 @@ def _followed(rows: Mapping[str, Memory], classes: Mapping[str, Class]) -> dict[
     }  # fmt: skip
     return corrected | later(
         [
-            Named(
+            NamedMemory(
                 row.id,
                 names_in(row.text.lower()) | {basename(path).lower() for path in row.files},
                 row.occurred_at,
@@ -681,33 +681,22 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
     words = [word for word in looked_for if len(word) > 1][:24]
     if not words and period is None:
         return {}
-    conditions: list[sql.Composable] = [sql.SQL("space_id = %(space)s")]
-    values: dict[str, Any] = {"space": reader.space_id, "scanned": _SCANNED}
-    if places.locations is not None:
-        conditions.append(sql.SQL("row->>'location' = ANY(%(locations)s::text[])"))
-        values["locations"] = [*places.locations, ""]
-    if kinds:
-        conditions.append(sql.SQL("row->>'kind' = ANY(%(kinds)s::text[])"))
-        values["kinds"] = list(kinds)
-    bounds = [(">=", wanted.since), ("<", wanted.before)]
-    if not words and period is not None:
-        bounds += [(">=", period.since), ("<", period.before)]
-    for number, (compares, at) in enumerate(bounds):
-        if at is not None:
-            conditions.append(
-                sql.SQL(f"(row->>'occurred_at')::bigint {compares} {{at}}").format(at=sql.Placeholder(f"at{number}"))
-            )
-            values[f"at{number}"] = at
-    values |= {"words": words, "limit": CANDIDATES * 2}
+    conditions = [
+        *within(p, places, or_everywhere=True),
+        *(one_of(p, "kind", kinds) if kinds else ()),
+        *between(p, "occurred_at", wanted.since, wanted.before),
+        *(between(p, "occurred_at", period.since, period.before) if period is not None and not words else ()),
+    ]
+    rows, values = rows_of(reader, p, conditions=conditions)
     found = reader.connection.execute(
         sql.SQL(
             "SELECT key, held FROM (SELECT key, at,"
-            " (SELECT count(*) FROM unnest(%(words)s::text[]) AS w WHERE position(w IN said) > 0) AS held"
-            " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {table}"
-            "  WHERE {where} ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %(scanned)s) AS newest) AS counted"
-            " WHERE held > 0 OR %(words)s::text[] = '{{}}' ORDER BY held DESC, at DESC LIMIT %(limit)s"
-        ).format(table=table_of(reader, p), where=sql.SQL(" AND ").join(conditions)),
-        values,
+            " (SELECT count(*) FROM unnest(%s::text[]) AS w WHERE position(w IN said) > 0) AS held"
+            " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {rows}"
+            "  ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %s) AS newest) AS counted"
+            " WHERE held > 0 OR %s ORDER BY held DESC, at DESC LIMIT %s"
+        ).format(rows=rows),
+        [words, *values, _SCANNED, not words, 2 * CANDIDATES],
     )
     return {
         # Without the index nobody knows how rare a word is: each counts as middling.

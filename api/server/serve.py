@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import socket
 import stat
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.http_lines import read_linearly
-from memctl.infra.listening import tcp_listener
+from memctl.infra.listening import tcp_listener, unix_listener
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")
@@ -80,40 +79,24 @@ def run_api(settings: Settings) -> None:
     browsers = Browsers(settings.api_token, keyring=keyring, secure=url.startswith("https:"))
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     with contextlib.ExitStack() as stack:
-        stack.callback(readers.close)
-        if standby is not None:
-            stack.callback(standby.close)
-        stack.callback(engine.close)
-        stack.callback(commands.close)
-        stack.callback(deliveries.close)
+        for each in (readers, standby, engine, commands, deliveries):
+            if each is not None:
+                stack.callback(each.close)
         listeners = [stack.enter_context(_tcp(f"//{settings.api_listen}" if settings.api_listen else url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, args=[readers], name="warm-up", daemon=True).start()
         deadline = Deadline(application(readers, engine, commands, browsers, deliveries, standby))
+        secret = settings.proxy_secret.get_secret_value() if settings.proxy_secret else ""
         guard = Guard(
-            deadline,
-            settings.api_token,
-            names_of(url),
-            browsers.signed_in,
-            keyring.caller,
-            Proxy(settings.proxy_header, settings.proxy_secret.get_secret_value() if settings.proxy_secret else ""),
-            keyring.named,
-        )
+            deadline, settings.api_token, names_of(url), browsers.signed_in, keyring.caller,
+            Proxy(settings.proxy_header, secret), keyring.named,
+        )  # fmt: skip
         config = uvicorn.Config(
-            guard,
-            http=_connection(),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            ws="none",
-            lifespan="off",
-            timeout_graceful_shutdown=5,
-            h11_max_incomplete_event_size=64 << 10,
-            callback_notify=Pulse(deadline).beat,
-            timeout_notify=1,
-        )
+            guard, http=_connection(), log_config=None, access_log=False, server_header=False, date_header=False,
+            ws="none", lifespan="off", timeout_graceful_shutdown=5, h11_max_incomplete_event_size=64 << 10,
+            callback_notify=Pulse(deadline).beat, timeout_notify=1,
+        )  # fmt: skip
         # uvicorn raises the signal that ended it once more when it is done: then everything here is to be closed.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end)
@@ -161,19 +144,12 @@ def _tcp(url: str) -> Iterator[socket.socket]:
 def _unix(path: Path) -> Iterator[socket.socket]:
     """A listening socket that only its owner may open; its file goes when we go."""
     _clear(path)
-    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener = unix_listener(path)
+    except OSError as why:
+        raise CannotListen(where=str(path), why=why.strerror or str(why)) from why
     with listener:
-        # Bound under a umask and not changed later: there is no moment at which others could open it.
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        except OSError as why:
-            raise CannotListen(where=str(path), why=why.strerror or str(why)) from why
-        finally:
-            os.umask(before)
         ours = path.stat().st_ino
-        listener.listen(128)
-        listener.setblocking(False)
         try:
             yield listener
         finally:

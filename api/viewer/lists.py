@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
@@ -58,12 +57,11 @@ class Wanted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Rows, where the next ones begin, and how many there are in all; None where that is not to be known. `all` where
-    they had to be found to know some."""
+    """Rows, where the next ones begin, and how many there are in all. `all` where they had to be found to know some."""
 
     items: Sequence[Any]
     next: str | None
-    total: Callable[[], int | None]
+    total: Callable[[], int]
     all: Sequence[Any] = ()
 
 
@@ -118,11 +116,10 @@ def as_json(items: Iterator[Any]) -> bytes:
     return msgspec.json.encode(list(items))
 
 
-def ranges(today: date, kept: Mapping[str, str], least: int = 1) -> list[tuple[str, str, bool]]:
-    """Ways to look at the last days, at least so many, up to now: a label, a query, and whether it is what is looked
-    at."""
+def ranges(today: date, kept: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Ways to look at the last days, up to now: a label, a query, and whether it is what is looked at."""
     rest = {name: value for name, value in kept.items() if name not in ("since", "before") and value}
-    days = [(label, str(today - timedelta(days=back - 1))) for label, back in RANGES if back >= least]
+    days = [(label, str(today - timedelta(days=back - 1))) for label, back in RANGES]
     return [
         (label, urlencode({"since": since, **rest} if since else rest), kept.get("since", "") == since)
         for label, since in (*days, ("all", ""))
@@ -164,11 +161,7 @@ def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None)
     waiting = {"unproved": True, "verified": False}.get(given["level"])
     asked = claims.InsightFilter(given["kind"] or None, waiting, given["text"], wanted.since, wanted.before)
     page = claims.insights_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
-    return Found(page.items, page.next, lambda: _sum_of(claims.levels(reader, wanted.places, asked)))
-
-
-def _sum_of(counts: Counter[int] | None) -> int | None:
-    return None if counts is None else counts.total()
+    return Found(page.items, page.next, lambda: claims.levels(reader, wanted.places, asked).total())
 
 
 def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:

@@ -1,16 +1,18 @@
-"""Plots as SVG, drawn here: stacked bars over weeks, with a scale and dates. Styled by the page's own sheet."""
+"""Plots as SVG, drawn here: stacked bars over days or weeks, with a scale and dates. Styled by the page's own sheet."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 import msgspec
+
+from memctl.api.reading.views import week_of
 
 WIDTH, HEIGHT = 720, 120
 """Of a plot, in units of its view box."""
 
 MOST, LEAST = 60, 12
-"""Bars of a plot: the newest, and weeks without one before them where there are few."""
+"""Bars of a plot: the newest, and empty ones before them where there are few."""
 
 DATES = 5
 """Below a plot."""
@@ -44,29 +46,46 @@ def stacked(
     label: str, series: tuple[str, ...], values: Values, *, sums: bool = False, since: date = date.min,
     before: date | None = None,
 ) -> Plot | None:  # fmt: skip
-    """The values of each series by week, each under its Monday, one upon the other, up to the newest; with `sums` those
-    of all weeks before as well. Weeks are whole: those with a day from `since` on and `before` another. None where
-    there is none."""
-    first = monday(since)
-    asked = [week for week in values if first <= week and (before is None or week < before)]
+    """The values of each series by day, one upon the other, up to the newest; with `sums` those of all days before as
+    well. A bar is a week from its Monday on; a day, where `since` is no more than `MOST` days before that. Weeks are
+    whole: those with a day from `since` on and `before` another. None where there is nothing. `{each}` in the label is
+    what a bar is of."""
+    newest = max((day for day in values if day < (before or date.max)), default=date.min)
+    each, length = ("day", 1) if since > date.min and (newest - since).days < MOST else ("week", 7)
+    start = since if length == 1 else week_of(since)
+    by_bar = _together(values, len(series), week_of if length == 7 else lambda day: day)
+    asked = [bar for bar in by_bar if start <= bar and (before is None or bar < before)]
     if not asked:
         return None
     newest = max(asked)
-    count = min(max((newest - min(asked)).days // 7 + 1, LEAST), MOST, (newest - first).days // 7 + 1)
-    shown = [newest - timedelta(weeks=back) for back in range(count - 1, -1, -1) if newest.toordinal() > 7 * back]
+    count = min(max((newest - min(asked)).days // length + 1, LEAST), MOST, (newest - start).days // length + 1)
+    ago = (length * back for back in range(count - 1, -1, -1))
+    shown = [newest - timedelta(days) for days in ago if newest.toordinal() > days]
     nothing = (0.0,) * len(series)
-    rows = [values.get(day, nothing) for day in shown]
+    rows = [by_bar.get(bar, nothing) for bar in shown]
     if sums:
-        former = [sum(row[n] for day, row in values.items() if day < shown[0]) for n in range(len(series))]
+        former = [sum(row[n] for bar, row in by_bar.items() if bar < shown[0]) for n in range(len(series))]
         rows = [former := [a + b for a, b in zip(former, row, strict=True)] for row in rows]
     top = above(max(map(sum, rows)))
     width = WIDTH / len(shown)
     bars: list[Bar] = []
     for number, (day, row) in enumerate(zip(shown, rows, strict=True)):
         parts = ", ".join(f"{name} {value:,.0f}" for name, value in zip(series, row, strict=True))
-        bars += _bars(row, round(number * width + 1, 1), round(width - 2, 1), top, f"week of {day:%-d %b %Y}: {parts}")
+        when = f"week of {day:%-d %b %Y}" if each == "week" else f"{day:%-d %b %Y}"
+        bars += _bars(row, round(number * width + 1, 1), round(width - 2, 1), top, f"{when}: {parts}")
     places = sorted({round(n * (len(shown) - 1) / (DATES - 1)) for n in range(DATES)})
-    return Plot(label, series, bars, [_short(top), _short(top / 2), "0"], [f"{shown[at]:%-d %b %Y}" for at in places])
+    dates = [f"{shown[at]:%-d %b %Y}" for at in places]
+    return Plot(label.format(each=each), series, bars, [_short(top), _short(top / 2), "0"], dates)
+
+
+def _together(values: Values, count: int, bar_of: Callable[[date], date]) -> dict[date, list[float]]:
+    """The sums of the values that fall into each bar, without bars that are empty."""
+    found: dict[date, list[float]] = {}
+    for day, row in values.items():
+        if any(row):
+            bar = found.setdefault(bar_of(day), [0.0] * count)
+            bar[:] = [a + b for a, b in zip(bar, row, strict=True)]
+    return found
 
 
 def _bars(row: Sequence[float], x: float, width: float, top: float, title: str) -> Iterator[Bar]:
@@ -76,11 +95,6 @@ def _bars(row: Sequence[float], x: float, width: float, top: float, title: str) 
         if value:
             below += value
             yield Bar(which, x, round(HEIGHT * (1 - below / top), 1), width, round(HEIGHT * value / top, 1), title)
-
-
-def monday(day: date) -> date:
-    """The first day of its week, as far as calendars go."""
-    return day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
 
 
 def above(most: float) -> int:

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -49,7 +49,7 @@ from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
-from memctl.api.viewer import corrections, lists, plots, render, trends
+from memctl.api.viewer import corrections, lists, render, trends
 from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S, MOST_LANES
@@ -63,6 +63,8 @@ from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
 
 log = logging.getLogger("memctl.api")
+
+T = TypeVar("T")
 
 ANYWHERE = "*"
 """What the project field says where nothing was chosen."""
@@ -347,8 +349,8 @@ class _Pages:
         query, cursor, given = request.query_params, request.query_params.get("cursor"), wanted.given
         since, before = (_day(request, name) for name in ("since", "before"))
         page, order = a_list.find(reader, wanted, lists.MOST_ROWS, cursor), wanted.order
-        key = (reader.space, "total", a_list.name, reader.limited_to, *wanted[:3], tuple(given.items()))
-        total = None if cursor else self._counted.of(key, stats.version_of(reader), page.total)
+        key = ("total", a_list.name, *wanted[:3], tuple(given.items()))
+        total = None if cursor else self._kept(reader, key, page.total)
         days = {"since": str(since or ""), "before": str(before or "")}
         project = query.get("project", "")[:4096]
         kept = {"project": project, **given, **days, "sort": order if query.get("sort") else ""}
@@ -372,18 +374,16 @@ class _Pages:
         if a_list is lists.SESSIONS:
             days = (wanted.since, wanted.before)
             return {
-                "totals": self._counted.of(
-                    (reader.space, wanted.places, days),
-                    stats.version_of(reader),
-                    lambda: stats.totals_of(reader, wanted.places, *days),
+                "totals": self._kept(
+                    reader, (wanted.places, days), lambda: stats.totals_of(reader, wanted.places, *days)
                 )
             }
         if a_list is lists.BUGS:
             return {"q": ""}
         if a_list is lists.HINDSIGHT:
             found, since, before = shown["page"].all, shown["since"], shown["before"]
-            weeks = plots.stacked(*trends.HELD, trends.held(found), since=since or date.min, before=before)
-            return {"counts": hindsights.counted(found), "weeks": weeks}
+            plots = trends.drawn([trends.held(found)], datetime.now(UTC).date(), since, before)
+            return {"counts": hindsights.counted(found), "plots": plots}
         return {}
 
     def session(self, reader: Reader, request: Request) -> Draw:
@@ -461,15 +461,14 @@ class _Pages:
         places, today = _places(reader, request), datetime.now(UTC).date()
         since, before = (_day(request, name) for name in ("since", "before"))
         whole = reader.limited_to is None
-        found, uses = self._counted.of(
-            (reader.space, "trends", places, reader.limited_to), stats.version_of(reader),
-            lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
+        found, uses = self._kept(
+            reader, ("trends", places), lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
         )  # fmt: skip
         days = {"since": str(since or ""), "before": str(before or "")}
         kept = {"project": request.query_params.get("project", "")[:4096], **days}
         return self._page(
             request, "trends.html", plots=trends.drawn(found, today, since, before), uses=uses, since=since,
-            before=before, ranges=lists.ranges(today, kept, least=trends.LEAST_DAYS),
+            before=before, ranges=lists.ranges(today, kept),
         )  # fmt: skip
 
     def projects(self, reader: Reader, request: Request) -> Draw:
@@ -530,14 +529,13 @@ class _Pages:
 
         return self._readers.read(look, caller_of(request))()
 
+    def _kept(self, reader: Reader, key: object, count: Callable[[], T]) -> T:
+        """What `count` answers, or answered a while ago for who may see the same."""
+        return self._counted.of((reader.space, reader.limited_to, key), stats.version_of(reader), count)
+
     def _counts(self, reader: Reader, places: Places) -> Counts:
         """What there is, counted again now and then."""
-        version = stats.version_of(reader)
-        return self._counted.of(
-            (reader.space, places),
-            version,
-            lambda: stats.counts(reader, places),
-        )
+        return self._kept(reader, places, lambda: stats.counts(reader, places))
 
     def _figures(self, reader: Reader, places: Places) -> list[tuple[str, str]]:
         """What there is of these places, and all events where these are all places: a word and a number each."""
@@ -557,34 +555,30 @@ class _Pages:
 
     def _held(self, reader: Reader, places: Places) -> dict[str, int]:
         """How many sessions and memories there are of these places, counted as `_counts` are."""
-        return self._counted.of(
-            (reader.space, places, "held"),
-            stats.version_of(reader),
-            lambda: {
-                p.name: rows_within(reader, p, within(p, places)) or 0 for p in (models.sessions, models.memories)
-            },
+        return self._kept(
+            reader,
+            ("held", places),
+            lambda: {p.name: rows_within(reader, p, within(p, places)) for p in (models.sessions, models.memories)},
         )
 
     def _listed(self, reader: Reader, shown: Sequence[Project]) -> list[tuple[ProjectItem, int, int]]:
         """Projects, each with how many sessions and memories it has; counted as `_counts` are."""
-        sessions, memories = self._counted.of(
-            (reader.space, "by place", reader.limited_to),
-            stats.version_of(reader),
+        sessions, memories = self._kept(
+            reader,
+            "by place",
             lambda: tuple(figures.by_place(reader, p) for p in (models.sessions, models.memories)),
         )
         return [(each, _sum_of(sessions, each), _sum_of(memories, each)) for each in project.listed(shown)]
 
     def _waiting(self, reader: Reader) -> int:
         """How much waits for a person, counted as `_counts` are."""
-        return self._counted.of(
-            (reader.space, "waiting"), stats.version_of(reader), lambda: corrections.count_waiting(reader)
-        )
+        return self._kept(reader, "waiting", lambda: corrections.count_waiting(reader))
 
     def _by_kind(self, reader: Reader) -> _ByKind:
         """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
-        return self._counted.of(
-            (reader.space, "by kind"),
-            stats.version_of(reader),
+        return self._kept(
+            reader,
+            "by kind",
             lambda: _ByKind(figures.memories_by_kind(reader), figures.claims_by_level(reader)),
         )
 

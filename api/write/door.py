@@ -26,7 +26,7 @@ from memctl.api.write.committer import BUSY, Acknowledgement, Committer
 from memctl.api.write.hang_watch import Suspects, watch
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import Places, write_private
+from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.files import NoRegularFile
 from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
 from memctl.infra.hooks.spool import (
@@ -41,6 +41,7 @@ from memctl.infra.hooks.spool import (
     spooled,
     sweep,
 )
+from memctl.infra.listening import unix_listener
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.door")
@@ -206,13 +207,13 @@ def run_door(settings: Settings) -> None:
     Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning without a database.
     """
     settings.require("database_url")
-    path = settings.door_socket or _own_place(Places(settings.data_dir))
+    path = settings.door_socket or _own_place(Folders(settings.data_dir))
     with alone(path):
-        listens_again(settings.data_dir)
+        ready_spool(settings.data_dir)
         asyncio.run(_serve(settings, path))
 
 
-def _own_place(places: Places) -> Path:
+def _own_place(places: Folders) -> Path:
     """The socket of a door that was given none. The door file names it, so that hooks find it as they do after `up`."""
     places.make()
     path = places.sockets / "door.sock"
@@ -220,11 +221,11 @@ def _own_place(places: Places) -> Path:
     return path
 
 
-def listens_again(data_dir: Path) -> None:
+def ready_spool(data_dir: Path) -> None:
     """Remove the mark of an outage, so that the next time that nobody listens is reported again; and make what counts
     deliveries for which there is no room."""
-    make_counter(Places(data_dir).spool)
-    (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
+    make_counter(Folders(data_dir).spool)
+    (Folders(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -260,7 +261,7 @@ async def _serve(settings: Settings, path: Path) -> None:
     watched = asyncio.create_task(watch(suspects, committer, reader))
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     watched.cancel()
-    await ended(committer, reader, deadline)
+    await stop_threads(committer, reader, deadline)
 
 
 async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> float:
@@ -292,7 +293,7 @@ async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> fl
     return deadline
 
 
-async def ended(committer: Committer, reader: TranscriptReader, deadline: float) -> None:
+async def stop_threads(committer: Committer, reader: TranscriptReader, deadline: float) -> None:
     """Have both threads end, and wait for the committer until the deadline."""
     reader.stop()
     committer.stop()
@@ -301,14 +302,11 @@ async def ended(committer: Committer, reader: TranscriptReader, deadline: float)
 
 
 async def _listen(door: Door, path: Path) -> asyncio.Server:
-    before = os.umask(0o177)
     try:
         # A socket that was left behind is replaced: whoever holds the lock is the only door.
-        return await asyncio.start_unix_server(door.converse, path=path, limit=MAX_HEADER, backlog=512)
+        return await asyncio.start_unix_server(door.converse, sock=unix_listener(path), limit=MAX_HEADER, backlog=512)
     except OSError as problem:
         raise DoorClosed(path=path, why=problem.strerror or str(problem)) from problem
-    finally:
-        os.umask(before)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:

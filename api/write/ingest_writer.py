@@ -1,4 +1,5 @@
-"""The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
+"""How clients' events come in: by what is to be captured, held back where workers are far behind, then by
+`memctl.infra.event_writer`."""
 
 import contextlib
 import threading

@@ -23,19 +23,20 @@ import orjson
 
 from memctl.api.client import SPACE, answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
-from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
+from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ready_spool, serve, stop_threads
 from memctl.api.write.hang_watch import Suspects, watch
 from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import Places, write_private
+from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.embedded import supervisor
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.hooks.dialects import answer, place_of, read_asked
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes
 from memctl.infra.hooks.spool import Delivery, spool, sweep
+from memctl.infra.listening import unix_listener
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 
 log = logging.getLogger("memctl.relay")
@@ -70,7 +71,7 @@ def run_relay(settings: Settings) -> None:
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoRelayKey
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     places.make()
     if supervisor.running(places) is not None:
         raise MemctlRunsHere(data_dir=settings.data_dir)
@@ -82,12 +83,12 @@ def run_relay(settings: Settings) -> None:
         contextlib.closing(Notes(places, url)) as notes,
         _announced_to_hooks(places, door, api) as token,
     ):
-        listens_again(settings.data_dir)
+        ready_spool(settings.data_dir)
         asyncio.run(_Relay(settings, places, notes, checkpoints).run(door, api, token))
 
 
 @contextlib.contextmanager
-def _announced_to_hooks(places: Places, door: Path, api: Path) -> Iterator[str]:
+def _announced_to_hooks(places: Folders, door: Path, api: Path) -> Iterator[str]:
     """Write down where hooks find this relay, as `up` does; yields the token that they send."""
     token = secrets.token_hex(16)
     write_private(places.door_file, f"{door}\n")
@@ -140,7 +141,7 @@ class Spooling:
 
 
 class _Relay:
-    def __init__(self, settings: Settings, places: Places, notes: Notes, checkpoints: Checkpoints) -> None:
+    def __init__(self, settings: Settings, places: Folders, notes: Notes, checkpoints: Checkpoints) -> None:
         self._settings = settings.of_space(settings.space_meant)  # "" is the key's, whichever that is
         self._places = places
         self._notes = notes
@@ -156,13 +157,14 @@ class _Relay:
         reader.start()
         watched = asyncio.create_task(watch(suspects, committer, reader))
         asking = Asking(self._settings, self._notes, token)
-        async with await _listen(asking, api):
+        # Whoever holds the door's lock is the only relay here.
+        async with await asyncio.start_unix_server(asking.converse, sock=unix_listener(api), limit=MOST_HEAD):
             sink = Spooling(self._settings, self._places.spool, wake, reader)
             talks = Door(sink, committer=committer, reader=reader)
             deadline = await serve(door, talks, self._forward(committer, wake))
         api.unlink(missing_ok=True)
         watched.cancel()
-        await ended(committer, reader, deadline)
+        await stop_threads(committer, reader, deadline)
 
     def _opened(self, given: Settings) -> RemoteWriter:
         meant = "" if given.space == self._settings.space else given.space
@@ -189,15 +191,6 @@ class _Relay:
                 # Not all relays of a team at the same moment, once its API is back.
                 await asyncio.sleep(pause * random.uniform(0.7, 1.3))  # noqa: S311
                 pause = min(2 * pause, MOST_BACK_OFF_S)
-
-
-async def _listen(asking: Asking, path: Path) -> asyncio.Server:
-    path.unlink(missing_ok=True)  # whoever holds the door's lock is the only relay here
-    before = os.umask(0o177)
-    try:
-        return await asyncio.start_unix_server(asking.converse, path=path, limit=MOST_HEAD)
-    finally:
-        os.umask(before)
 
 
 class Asking:

@@ -30,7 +30,7 @@ _REPLACES = patterns.compile(
 _SETTING = patterns.compile(r"([A-Za-z_][\w.-]{4,})[`'\"]? ?(?:=|:|to|is(?: now)?) ?[`'\"]?(\d+(?:\.\d+)*\w*)")
 
 
-class Named(NamedTuple):
+class NamedMemory(NamedTuple):
     """A memory, what it names, and when it was made; the project it is of, and what was asked or said in it."""
 
     id: str
@@ -41,7 +41,7 @@ class Named(NamedTuple):
     words: frozenset[str] = frozenset()
 
 
-def _replaces(each: Named, older: Named) -> bool:
+def _replaces(each: NamedMemory, older: NamedMemory) -> bool:
     """Whether a memory says something else in place of one of the same project and day: it takes back what shares
     words with it, or gives a setting another value."""
     if each.project != older.project or each.at - older.at > SAME_DAY:
@@ -58,7 +58,7 @@ def _settings(said: str) -> Mapping[str, str]:
     return {name: value for name, value in _SETTING.findall(said) if name in names}
 
 
-def later(found: Sequence[Named]) -> dict[str, str]:
+def later(found: Sequence[NamedMemory]) -> dict[str, str]:
     """The ids of those that a newer one of these followed, each with the newest that did."""
     followed: dict[str, str] = {}
     for each in sorted(found, key=lambda each: each.at):

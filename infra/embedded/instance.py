@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup import sealed
 from memctl.infra.beside import beside
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.postgres import after_damage, says_damaged
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare, recalled
@@ -84,7 +84,7 @@ class ProgramStatus:
 
 @dataclass(frozen=True)
 class InstanceStatus:
-    places: Places
+    places: Folders
     running: bool
     programs: list[ProgramStatus]
     endpoints: Endpoints
@@ -110,7 +110,7 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
     Programs that the settings place elsewhere are not started. Raises ProgramFailed with the end of its log; what
     already serves by then is left running.
     """
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     places.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
     with _alone(places, report):
@@ -141,7 +141,7 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
 
 def down(settings: Settings, report: Report = lambda _: None) -> bool:
     """Stop everything and wait until it is gone; no socket and no pid file stays. False where nothing ran."""
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     if not places.run.is_dir():
         return False
     with _alone(places, report):
@@ -154,7 +154,7 @@ def down(settings: Settings, report: Report = lambda _: None) -> bool:
 
 def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> InstanceStatus:
     """What runs now, asked of the programs themselves."""
-    places = Places(settings.data_dir)
+    places = Folders(settings.data_dir)
     runs = supervisor.running(places) is not None
     states: dict[str, supervisor.State] = {}
     if runs:
@@ -180,7 +180,7 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Inst
     )
 
 
-def set_aside(places: Places) -> tuple[str, ...]:
+def set_aside(places: Folders) -> tuple[str, ...]:
     """What was found damaged in a data directory and set aside, or stands where a folder should, as paths in it."""
     found = [
         *(each for each in (places.spool,) if each.exists() and not each.is_dir()),
@@ -342,7 +342,7 @@ def _is_ready(program: Program, instance: Instance, state: supervisor.State) -> 
     return process is not None and program.ready(instance, process)
 
 
-def _stop(places: Places) -> bool:
+def _stop(places: Folders) -> bool:
     """End all that this data directory's record names, and what it left in the file system."""
     leader = supervisor.running(places)
     if leader is not None:
@@ -374,7 +374,7 @@ def _stop(places: Places) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(places: Places, report: Report, patience: float = 120.0) -> Iterator[None]:
+def _alone(places: Folders, report: Report, patience: float = 120.0) -> Iterator[None]:
     """One `up` or `down` at a time in one data directory. The lock ends with its holder, however that ends."""
     handle = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from memctl.infra.data_dir import Places, write_private
+from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.embedded.postgres import STOP as POSTGRES_STOP
 from memctl.infra.embedded.postgres import Cluster
 from memctl.infra.embedded.valkey import Queue
@@ -29,7 +29,7 @@ from memctl.infra.process import Process
 class Instance:
     """What programs are given: places, tokens that stay from one `up` to the next, and a loopback port by program."""
 
-    places: Places
+    places: Folders
     tokens: dict[str, str] = field(repr=False)
     ports: dict[str, int]
 
@@ -247,7 +247,7 @@ SERVERS = tuple(program for program in PROGRAMS if not program.after_schema)
 """Those that keep what memctl knows; nothing comes in through them alone."""
 
 
-def prepare(places: Places, programs: tuple[Program, ...], avoid: frozenset[int] = frozenset()) -> Instance:
+def prepare(places: Folders, programs: tuple[Program, ...], avoid: frozenset[int] = frozenset()) -> Instance:
     """The instance of these places, with the tokens and ports it had before where it had any.
 
     A port that someone else took meanwhile, or that is to be avoided, is replaced by a free one.
@@ -265,7 +265,7 @@ def prepare(places: Places, programs: tuple[Program, ...], avoid: frozenset[int]
     return instance
 
 
-def recalled(places: Places) -> Instance:
+def recalled(places: Folders) -> Instance:
     """The instance as the last `up` left it."""
     try:
         known = json.loads(read_file(places.keys))

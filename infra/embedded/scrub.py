@@ -12,7 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import Places, make_private, sync_folder
+from memctl.infra.data_dir import Folders, make_private, sync_folder
 from memctl.infra.embedded.postgres import binaries, start_postgres
 
 _COPYING, _COPIED, _OLD = "postgres.scrubbing", "postgres.scrubbed", "postgres.before-scrub"
@@ -27,7 +27,7 @@ class NotCopied(MemctlError):
     why: str
 
 
-def copy_cluster(places: Places) -> None:
+def copy_cluster(places: Folders) -> None:
     """Copy what the stopped instance's database holds into a new cluster beside it.
 
     Raises: NotCopied, and as `start_postgres`; then nothing was replaced.
@@ -53,7 +53,7 @@ def copy_cluster(places: Places) -> None:
     sync_folder(places.data)
 
 
-def finish_scrub(places: Places) -> bool:
+def finish_scrub(places: Folders) -> bool:
     """Put a copied cluster in the place of the old one, and remove all that was made from the old one, and what an
     older memctl was sent. Whether there was one. To be called while nothing runs."""
     for left in (places.data / _COPYING, places.data / "imports"):

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from memctl.infra.beside import beside
-from memctl.infra.data_dir import Places, open_log, write_private
+from memctl.infra.data_dir import Folders, open_log, write_private
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
 from memctl.infra.process import Process, is_stopped
@@ -93,13 +93,13 @@ def configuration(instance: Instance, programs: tuple[Program, ...]) -> str:
     return text
 
 
-def running(places: Places) -> Process | None:
+def running(places: Folders) -> Process | None:
     """The instance's supervisord, if it lives."""
     recorded = Process.recorded(places.supervisor_record)
     return recorded if recorded is not None and recorded.lives() else None
 
 
-def start(places: Places, text: str) -> None:
+def start(places: Folders, text: str) -> None:
     """Start supervisord in the background with this configuration, and wait until it answers.
 
     It starts no program by itself. Raises ServerDidNotStart.
@@ -135,7 +135,7 @@ def start(places: Places, text: str) -> None:
         time.sleep(LOOK_AGAIN)
 
 
-def states(places: Places, patience: float = _PATIENCE) -> dict[str, State]:
+def states(places: Folders, patience: float = _PATIENCE) -> dict[str, State]:
     """Each configured program. Raises OSError where supervisord does not answer within `patience` seconds."""
     with talk(places, patience) as supervisor:
         found: list[dict[str, Any]] = supervisor.supervisor.getAllProcessInfo()
@@ -144,7 +144,7 @@ def states(places: Places, patience: float = _PATIENCE) -> dict[str, State]:
     }
 
 
-def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
+def silent(places: Folders, found: Iterable[State]) -> tuple[str, ...]:
     """Which of these programs run and do not answer when they are asked."""
     instance, programs = recalled(places), {program.name: program for program in PROGRAMS}
     running = [(each.name, process) for each in found if each.pid and (process := Process.of(each.pid)) is not None]
@@ -157,7 +157,7 @@ def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
     return tuple(name for name, well in asked if not well.result())
 
 
-def start_program(places: Places, name: str) -> None:
+def start_program(places: Folders, name: str) -> None:
     """Have it started now, without waiting; nothing happens to one that runs. One that waits to be tried again after
     a crash is tried at once. Raises ServerDidNotStart where supervisord cannot even try."""
     with talk(places) as supervisor:
@@ -171,14 +171,14 @@ def start_program(places: Places, name: str) -> None:
                 raise ServerDidNotStart(name, fault.faultString) from fault
 
 
-def shut_down(places: Places) -> None:
+def shut_down(places: Folders) -> None:
     """Have supervisord stop its programs, the last first, and end; without waiting."""
     with talk(places) as supervisor:
         supervisor.supervisor.shutdown()
 
 
 @contextlib.contextmanager
-def talk(places: Places, patience: float = _PATIENCE) -> Iterator[Any]:
+def talk(places: Folders, patience: float = _PATIENCE) -> Iterator[Any]:
     """A connection to supervisord. Raises OSError where it does not answer in time, or refuses."""
     with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places), patience)) as supervisor:
         try:
@@ -207,7 +207,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def _socket(places: Places) -> str:
+def _socket(places: Folders) -> str:
     return str(places.sockets / "supervisor.sock")
 
 

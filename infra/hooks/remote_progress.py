@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.infra.data_dir import Places, write_private
+from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.hooks.spool import spooled
 from memctl.infra.log.checkpoints import name_of
@@ -55,7 +55,7 @@ class RelaySeen(msgspec.Struct, frozen=True):
 class Notes:
     """A relay's own account of how it stands, kept in a file for `status`. For several threads."""
 
-    def __init__(self, places: Places, api_url: str) -> None:
+    def __init__(self, places: Folders, api_url: str) -> None:
         self._places = places
         self._lock = threading.Lock()
         self._written_at = 0.0
@@ -102,7 +102,7 @@ class Notes:
         write_private(self._places.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
 
 
-def relay_seen(places: Places, api_url: str = "") -> RelaySeen | None:
+def relay_seen(places: Folders, api_url: str = "") -> RelaySeen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should, unless it is to
     run there for `api_url`."""
     try:

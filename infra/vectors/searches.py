@@ -35,7 +35,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PointsByName:
     """Points by name, and those whose `before` is one of the memories `after`."""
 
     ids: Sequence[str]
@@ -134,8 +134,8 @@ class Searches:
         name: str,
         scope: PointScope,
         *,
-        dense: tuple[Vectors | Sequence[float], Named] | None,
-        sparse: tuple[Sparse, Named] | None,
+        dense: tuple[Vectors | Sequence[float], PointsByName] | None,
+        sparse: tuple[Sparse, PointsByName] | None,
     ) -> tuple[list[Hit], list[Hit]]:
         """What each source says of the points named, as far as they are in the scope: `(vector, points)` each.
 

@@ -23,7 +23,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,115 +71,128 @@ class _TooLarge(wire.Refused):
     status = 413
 
 
-def application(collections: Collections, token: str, hosts: frozenset[str]) -> ASGIApp:
-    """The ASGI application over open collections. `hosts` are the names a request may call this server by."""
+class _Endpoints:
+    """What answers over open collections."""
 
-    def answer(result: object, began: float) -> Response:
-        body = {"result": result, "status": "ok", "time": time.perf_counter() - began}
-        return Response(orjson.dumps(body), media_type="application/json")
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
 
-    async def root(_: Request) -> Response:
+    async def root(self, _: Request) -> Response:
         body = {"title": "memctl vectors, by qdrant-edge", "version": API_VERSION}
         return Response(orjson.dumps(body), media_type="application/json")
 
-    async def alive(_: Request) -> Response:
+    async def alive(self, _: Request) -> Response:
         return PlainTextResponse("healthz check passed")
 
-    async def ready(_: Request) -> Response:
+    async def ready(self, _: Request) -> Response:
         # Damaged collections do not make the server unready: they answer 404 until they are built again.
-        lines = [f"damaged and set aside: {name}" for name in collections.damaged()]
+        lines = [f"damaged and set aside: {name}" for name in self._collections.damaged()]
         return PlainTextResponse("\n".join(["all shards are ready", *lines]))
 
-    async def list_names(_: Request) -> Response:
+    async def list_names(self, _: Request) -> Response:
         began = time.perf_counter()
-        return answer({"collections": [{"name": name} for name in collections.names()]}, began)
+        return _answer({"collections": [{"name": name} for name in self._collections.names()]}, began)
 
-    async def exists(request: Request) -> Response:
+    async def exists(self, request: Request) -> Response:
         began = time.perf_counter()
-        return answer({"exists": collections.get(request.path_params["name"]) is not None}, began)
+        return _answer({"exists": self._collections.get(request.path_params["name"]) is not None}, began)
 
-    async def create(request: Request) -> Response:
+    async def create(self, request: Request) -> Response:
         began, name = time.perf_counter(), request.path_params["name"]
         if not NAME.fullmatch(name):
             raise wire.BadRequest(f"Wrong input: `{name}` is not a collection name: it must match {NAME.pattern}")
         asked = wire.parsed(await _body(request), wire.Create)
         described = wire.Description(asked.vectors, asked.sparse_vectors)
-        if collections.get(name) is not None:
+        if self._collections.get(name) is not None:
             raise _AlreadyExists(f"Wrong input: Collection `{name}` already exists!")
-        collections.create(name, described, wire.shard_config(described))
-        return answer(True, began)
+        self._collections.create(name, described, wire.shard_config(described))
+        return _answer(True, began)
 
-    async def remove(request: Request) -> Response:
-        began, collection = time.perf_counter(), collections.get(request.path_params["name"])
+    async def remove(self, request: Request) -> Response:
+        began, collection = time.perf_counter(), self._collections.get(request.path_params["name"])
         if collection is None:
-            return answer(False, began)
+            return _answer(False, began)
         async with collection.writing:
-            if collections.get(collection.name) is not collection:
-                return answer(False, began)
-            gone = collections.remove(collection.name)
+            if self._collections.get(collection.name) is not collection:
+                return _answer(False, began)
+            gone = self._collections.remove(collection.name)
         await asyncio.to_thread(shutil.rmtree, gone, ignore_errors=True)
-        return answer(True, began)
+        return _answer(True, began)
 
-    def on_collection(call: Call, of: type[wire.Body], writes: bool) -> Callable[[Request], Awaitable[Response]]:
+    def reads(self, path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
         async def endpoint(request: Request) -> Response:
-            began = time.perf_counter()
-            body = wire.parsed(await _body(request), of)
-            name = request.path_params["name"]
-            collection = collections.get(name)
-            if collection is None:
-                raise wire.NotFound(f"Not found: Collection `{name}` doesn't exist!")
-            try:
-                if not writes:
-                    return answer(await call(collection, body), began)
+            began, collection, body = await self._asked(request, of)
+            with self._given_up_in_panic(collection):
+                return _answer(await call(collection, body), began)
+
+        return Route("/collections/{name}" + path, endpoint, methods=[method])
+
+    def writes(self, path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
+        async def endpoint(request: Request) -> Response:
+            began, collection, body = await self._asked(request, of)
+            with self._given_up_in_panic(collection):
                 async with collection.writing:
-                    if collections.get(name) is not collection:  # dropped while this request waited
-                        raise wire.NotFound(f"Not found: Collection `{name}` doesn't exist!")
+                    if self._collections.get(collection.name) is not collection:  # dropped while this request waited
+                        raise _absent(collection.name)
                     await call(collection, body)
-                return answer({"operation_id": 0, "status": "completed"}, began)
-            except BaseException as why:
-                if type(why).__name__ != "PanicException":
-                    raise
-                # After a panic the engine's own state is unknown. The collection can be built again, so it is not used.
-                collections.give_up(collection, f"the engine panicked: {why}")
-                raise calls.EngineFailed(f"Service internal error: {why}") from why
+                return _answer({"operation_id": 0, "status": "completed"}, began)
 
-        return endpoint
+        return Route("/collections/{name}" + path, endpoint, methods=[method])
 
-    def reads(path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
-        return Route("/collections/{name}" + path, on_collection(call, of, writes=False), methods=[method])
+    async def _asked(self, request: Request, of: type[wire.Body]) -> tuple[float, Collection, Any]:
+        began = time.perf_counter()
+        body = wire.parsed(await _body(request), of)
+        collection = self._collections.get(request.path_params["name"])
+        if collection is None:
+            raise _absent(request.path_params["name"])
+        return began, collection, body
 
-    def writes(path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
-        return Route("/collections/{name}" + path, on_collection(call, of, writes=True), methods=[method])
+    @contextlib.contextmanager
+    def _given_up_in_panic(self, collection: Collection) -> Iterator[None]:
+        """After a panic the engine's own state is unknown. The collection can be built again, so it is not used."""
+        try:
+            yield
+        except BaseException as why:
+            if type(why).__name__ != "PanicException":
+                raise
+            self._collections.give_up(collection, f"the engine panicked: {why}")
+            raise calls.EngineFailed(f"Service internal error: {why}") from why
 
+
+def application(collections: Collections, token: str, hosts: frozenset[str]) -> ASGIApp:
+    """The ASGI application over open collections. `hosts` are the names a request may call this server by."""
+    to = _Endpoints(collections)
     routes = [
-        Route("/", root, methods=["GET"]),
-        Route("/healthz", alive, methods=["GET"]),
-        Route("/readyz", ready, methods=["GET"]),
-        Route("/collections", list_names, methods=["GET"]),
-        Route("/collections/{name}/exists", exists, methods=["GET"]),
-        Route("/collections/{name}", create, methods=["PUT"]),
-        Route("/collections/{name}", remove, methods=["DELETE"]),
-        reads("", calls.info, wire.Nothing, "GET"),
-        reads("/points", calls.retrieve, wire.Retrieve),
-        reads("/points/scroll", calls.scroll, wire.Scroll),
-        reads("/points/count", calls.count, wire.Count),
-        reads("/points/query/batch", calls.query_batch, wire.Queries),
-        writes("/points", calls.upsert, wire.Points, "PUT"),
-        writes("/points/delete", calls.delete, wire.Ids),
-        writes("/points/vectors", calls.update_vectors, wire.Vectors, "PUT"),
-        writes("/points/payload", calls.set_payload, wire.SetPayload),
-        writes("/index", calls.create_index, wire.Index, "PUT"),
+        Route("/", to.root, methods=["GET"]),
+        Route("/healthz", to.alive, methods=["GET"]),
+        Route("/readyz", to.ready, methods=["GET"]),
+        Route("/collections", to.list_names, methods=["GET"]),
+        Route("/collections/{name}/exists", to.exists, methods=["GET"]),
+        Route("/collections/{name}", to.create, methods=["PUT"]),
+        Route("/collections/{name}", to.remove, methods=["DELETE"]),
+        to.reads("", calls.info, wire.Nothing, "GET"),
+        to.reads("/points", calls.retrieve, wire.Retrieve),
+        to.reads("/points/scroll", calls.scroll, wire.Scroll),
+        to.reads("/points/count", calls.count, wire.Count),
+        to.reads("/points/query/batch", calls.query_batch, wire.Queries),
+        to.writes("/points", calls.upsert, wire.Points, "PUT"),
+        to.writes("/points/delete", calls.delete, wire.Ids),
+        to.writes("/points/vectors", calls.update_vectors, wire.Vectors, "PUT"),
+        to.writes("/points/payload", calls.set_payload, wire.SetPayload),
+        to.writes("/index", calls.create_index, wire.Index, "PUT"),
     ]
-    app = Starlette(
-        routes=routes,
-        lifespan=lambda _: _serving(collections),
-        exception_handlers={
-            HTTPException: _not_routed,
-            wire.Refused: _refused,
-            Exception: _failed,
-        },
-    )
+    refusals = {HTTPException: _not_routed, wire.Refused: _refused, Exception: _failed}
+    app = Starlette(routes=routes, lifespan=lambda _: _serving(collections), exception_handlers=refusals)
     return _guarded(app, token.encode(), hosts)
+
+
+def _answer(result: object, began: float) -> Response:
+    body = {"result": result, "status": "ok", "time": time.perf_counter() - began}
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+def _absent(name: str) -> wire.NotFound:
+    return wire.NotFound(f"Not found: Collection `{name}` doesn't exist!")
 
 
 # --- requests in, errors out ---

@@ -3,7 +3,7 @@
     python tests/bench/stages.py [FOLDER] [--rounds 3] [--json FILE]
 
 FOLDER holds transcripts; without it, both published sets are measured. Nothing is stored, so what Postgres costs is not
-in these figures (`make bench-engine` has it). Of several rounds the quickest counts: the first compiles the patterns.
+in these figures (`make bench` has it). Of several rounds the quickest counts: the first compiles the patterns.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from hooks import Memory
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import session_stream
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.listening import viewer_host
@@ -104,7 +104,7 @@ def main() -> None:
         figures: dict[str, Any] = {"machine": engine.machine()}
         memory = Memory(directory.absolute())
         memory.environment |= {"MEMCTL_EMBEDDER": "none", "MEMCTL_BACKUP__EVERY_HOURS": "0"}
-        if not Places(memory.data).postgres.exists():
+        if not Folders(memory.data).postgres.exists():
             fill(memory, given.folder, given.events)
         stack.callback(memory, "down")
         memory("up")
@@ -119,7 +119,7 @@ def main() -> None:
 
 def fill(memory: Memory, folder: Path | None, events: int) -> None:
     """Append and replay before `up`, by several processes: a worker that folds as they come takes far longer."""
-    places = Places(memory.data)
+    places = Folders(memory.data)
     places.make()
     with start_postgres(places.postgres) as server:
         migrate(server.url)

@@ -22,7 +22,7 @@ from commandline import Memctl, terminal
 from documents import ROOT, Block, in_order
 from waiting import until
 
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.endpoints import read_endpoints
 
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
@@ -185,7 +185,7 @@ def _fixed(command: str) -> str:
 
 def has_servers(reader: Reader, port: int) -> None:
     """Let the servers that the page names be those that run here, and what it starts run on another machine."""
-    memctl, told = reader.memctl, read_endpoints(Places(reader.memctl.data))
+    memctl, told = reader.memctl, read_endpoints(Folders(reader.memctl.data))
     reader.stands_for |= {
         "postgresql://memctl@db.example/memctl": f"'{told['database_url']}'",
         "rediss://queue.example:6379/0": f"'{told['redis_url']}'",

@@ -22,7 +22,7 @@ from histories import ROOT
 from waiting import until
 
 from memctl.domain.events.event import Micros, type_of
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded.supervisor import State, silent
 from memctl.infra.hooks.payloads import parse_hook
 
@@ -190,7 +190,7 @@ def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -
 
 def test_a_program_that_a_signal_has_stopped_is_named(memctl: Memctl) -> None:
     guard = next(p for p in memctl.json("status")["programs"] if p["name"] == "worker")["pid"]
-    places = Places(memctl.data)
+    places = Folders(memctl.data)
     running = State("worker", "RUNNING", guard, 0)
     assert silent(places, [running]) == ()
     os.kill(guard, signal.SIGSTOP)

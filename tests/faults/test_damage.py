@@ -22,7 +22,7 @@ from vector_server import ServerProcess, vector_server_process
 from memctl.api.checks.verify import Verification
 from memctl.cli.operate.status import status as status_command
 from memctl.infra import hook
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import DatabaseDamaged, connect
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
 from memctl.infra.embedded.postgres import start_postgres
@@ -271,4 +271,4 @@ def test_status_names_what_was_set_aside_and_what_the_spool_refused(
     told = CliRunner().invoke(status_command, ["--data-dir", str(data)])
     assert "keys.damaged" in told.output
     assert "had no room for 1 delivery of hooks" in told.output
-    assert os.path.exists(Places(data).data / found.aside[0])
+    assert os.path.exists(Folders(data).data / found.aside[0])

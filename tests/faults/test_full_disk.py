@@ -23,7 +23,7 @@ from processes import memctl, signal_all
 from waiting import until
 from working import caught_up, prove
 
-from memctl.api.write.door import listens_again
+from memctl.api.write.door import ready_spool
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra.database import DatabaseUnavailable, connect, outage
@@ -190,7 +190,7 @@ def test_supervisor_inside(tmp_path: Path) -> None:
 @pytest.mark.skipif(INSIDE not in os.environ, reason="run by the test above, where a small disk is mounted")
 def test_spool_inside() -> None:
     disk = Path(os.environ[INSIDE])
-    listens_again(disk)  # as a door does that begins
+    ready_spool(disk)  # as a door does that begins
     ballast = disk / "ballast"
     fill(ballast, but=0)
     for number in range(3):

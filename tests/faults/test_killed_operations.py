@@ -23,7 +23,7 @@ from waiting import seconds, until
 
 from memctl.api.checks.verify import Verification
 from memctl.infra.backup import archive, copies, receipts
-from memctl.infra.data_dir import Places, make_private
+from memctl.infra.data_dir import Folders, make_private
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.embedded.scrub import finish_scrub
@@ -154,11 +154,11 @@ SCRUB = """
 import sys
 from pathlib import Path
 from vector_server import die_with_parent
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
 
 die_with_parent()
-places = Places(Path(sys.argv[1]))
+places = Folders(Path(sys.argv[1]))
 copy_cluster(places)
 finish_scrub(places)
 """
@@ -166,7 +166,7 @@ finish_scrub(places)
 
 @pytest.mark.skipif(not FACTOR, reason="a scrub starts two servers: a soak does it")
 def test_a_scrub_killed_at_any_moment_leaves_one_database_whole(tmp_path: Path) -> None:
-    places = Places(tmp_path / "data")
+    places = Folders(tmp_path / "data")
     for folder in (places.data, places.run, places.log):
         make_private(folder)
     with start_postgres(places.postgres) as server:

@@ -256,7 +256,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
         while lease.position < upto:
             lease = second.drain_batch(connection, lease, live.stage1, upto)
         generations.release(connection, lease)
-        assert 0 < len(first._states) <= 10  # the largest beside what is kept
+        assert 0 < len(first.states) <= 10  # the largest beside what is kept
         assert 0 < second._rows.bytes <= 20_000
         assert 0 < second._newest._bytes <= 20_000
 
@@ -273,8 +273,8 @@ def test_a_stream_longer_than_all_that_is_kept_is_not_read_again_for_each_event_
             lease = generations.take(connection, live.stage1, 0, "test", 5)
             lease = stage.drain_batch(connection, lease, move_mark(connection))
             generations.release(connection, lease)
-            assert {(1, f"session/claude-code/{name}") for name in ("long", f"short{number}")} <= stage._states.keys()
-            assert stage._refolded < 200 or number == 0
+            assert {(1, f"session/claude-code/{name}") for name in ("long", f"short{number}")} <= stage.states.keys()
+            assert stage._last_refolded[live.stage1, 0] < 200 or number == 0
 
 
 def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:

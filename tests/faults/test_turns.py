@@ -145,20 +145,20 @@ def letter_tried_again(log: Connection) -> None:
 def test_a_state_is_kept_whoever_had_the_lease_meanwhile(one_shard: Connection, act: Callable[..., None]) -> None:
     stage = Stage1()
     turn(one_shard, stage, *(prompt(number, session="kept") for number in range(10)))
-    (kept,) = stage._states.values()
+    (kept,) = stage.states.values()
     for number in (100, 200):
         act(one_shard)
         turn(one_shard, stage, prompt(number, session="kept"))
-        assert kept in stage._states.values()
+        assert kept in stage.states.values()
 
 
 def test_a_state_is_kept_no_longer_where_events_that_it_was_made_of_were_changed(one_shard: Connection) -> None:
     stage = Stage1()
     turn(one_shard, stage, *(prompt(number, session="kept") for number in range(10)))
-    ((key, kept),) = stage._states.items()
+    ((key, kept),) = stage.states.items()
     refold(one_shard, streams=[key])
     turn(one_shard, stage, prompt(100, session="kept"))
-    assert kept not in stage._states.values()
+    assert kept not in stage.states.values()
 
 
 def forget(log: Connection, event: NewEvent) -> None:

@@ -22,7 +22,7 @@ from memctl.api.checks.check import Check
 from memctl.cli.operate.status import status as status_command
 from memctl.cli.operate.verify import doctor as doctor_command
 from memctl.cli.operate.verify import verify as verify_command
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import connect
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
@@ -255,4 +255,4 @@ def test_each_line_of_what_people_read_fits_eighty_columns(servers_of_ones_own: 
 def test_nothing_is_made_in_the_data_directory(data: Path) -> None:
     examined()
     assert list(data.iterdir()) == []
-    assert not Places(data).run.exists()
+    assert not Folders(data).run.exists()

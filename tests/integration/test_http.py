@@ -32,7 +32,7 @@ from events import observed
 from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
-from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.questions import Endpoint, questions
 from memctl.api.reading.records import MemoryItem
 from memctl.cli.erase.undo import NotUndone
 from memctl.cli.main import memctl as program
@@ -64,7 +64,7 @@ def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.mark.parametrize("question", [each for each in questions() if "{" not in each.path], ids=lambda each: each.path)
-def test_every_question_answers_by_its_own_schema(api: Api, question: Question) -> None:
+def test_every_question_answers_by_its_own_schema(api: Api, question: Endpoint) -> None:
     asked = {"/search": "?q=rounding", "/guidance": "?task=rounding", "/project": f"?project={LEDGER}"}
     status, _, body = api.ask(f"/v1{question.path}{asked.get(question.path, '')}")
     assert status == 200

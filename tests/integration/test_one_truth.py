@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
 from memctl.api.server.application import application
 from memctl.api.server.auth import Guard, names_of
-from memctl.api.viewer import lists
+from memctl.api.viewer import lists, trends
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.knowledge.memory import MemoryKind
@@ -195,7 +196,7 @@ def drawn_on(page: str) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         titles = dict.fromkeys(re.findall(r"<title>week of [^:]+: ([^<]+)</title>", bars))
         weeks = dict.fromkeys(re.findall(r"<title>(week of [^<]+)</title>", bars))
         assert titles or not bars.strip()
-        parts = [re.findall(r"(?:^|, )([a-z ]+) ([\d,]*\d)", week.partition(": ")[2]) for week in weeks]
+        parts = [re.findall(r"(?:^|, )([^,]+?) ([\d,]*\d)(?=, |$)", week.partition(": ")[2]) for week in weeks]
         yield label, [(name, float(value.replace(",", ""))) for week in parts for name, value in week]
 
 
@@ -212,6 +213,8 @@ def everything_shown(client: TestClient, reader: Reader) -> Shown:
         return html.unescape(re.sub(r'<data value="(\d+)"[^>]*>[^<]*</data>', r"\1", answer.text))
 
     stats = client.get("/v1/stats?project=*").json()
+    twice = set(stats["totals"]) & set(stats["read_models"])
+    assert not twice, f"{twice}: a read model and a field of DayStats share a name, and one page shows both: rename one"
     for name, value in stats["totals"].items():
         put(name, "stats", value)
     for name, value in stats["read_models"].items():
@@ -299,7 +302,10 @@ def everything_shown(client: TestClient, reader: Reader) -> Shown:
                 put("tokens_in", "/trends", sums["in"])
                 put("tokens_out", "/trends", sums["out"])
             case other:
-                assert other.startswith("Minutes a week"), f"{other} is compared with nothing"
+                assert other.startswith("Minutes a week"), (
+                    f"the chart '{other}' is compared with nothing: add a `case` for it here, which says by"
+                    " `put(figure, '/trends', value)` what another surface says of the same"
+                )
 
     sums = Counter()
     for project in projects(reader).items:
@@ -320,6 +326,14 @@ def everything_shown(client: TestClient, reader: Reader) -> Shown:
     ):
         put(name, "timeline", sum(span[of] for span in lanes))
     return shown
+
+
+def test_every_series_of_a_chart_has_a_colour_of_its_own(reader: Reader) -> None:
+    sheet = (Path(trends.__file__).parent / "static" / "viewer.css").read_text(encoding="utf-8")
+    for chart in trends.trends(reader, EVERYWHERE):
+        for number, name in enumerate(chart.series, 1):
+            missing = [rule for rule in (f".key.s{number} {{", f"rect.s{number} {{") if rule not in sheet]
+            assert not missing, f"'{name}' of '{chart.label}' has no colour: write `{missing}` in viewer.css"
 
 
 ENDED = {"episodes_succeeded", "episodes_failed", "episodes_partial"}

@@ -32,7 +32,7 @@ from memctl.cli.operate.status import status
 from memctl.cli.operate.verify import doctor
 from memctl.infra import api_keys as keys
 from memctl.infra import hook
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import Connection, connect
 from memctl.infra.hooks.capture_policy import switch
 from memctl.infra.hooks.remote_progress import Checkpoints, relay_seen
@@ -164,7 +164,7 @@ class Relay:
     def remove(self) -> None:
         """Kill it, and take away its sockets, which lie elsewhere where this path is long."""
         self.kill()
-        shutil.rmtree(Places(self.data).sockets, ignore_errors=True)
+        shutil.rmtree(Folders(self.data).sockets, ignore_errors=True)
 
     def hook(self, payload: dict[str, Any], *options: str) -> str:
         """Run a hook as a client would; answers what it prints."""
@@ -487,7 +487,7 @@ def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: 
     relay.key.unlink()
     line.set("open")
     # `status` refuses to go by settings that name a file that is not there.
-    until(lambda: (seen := relay_seen(Places(relay.data))) is not None and seen.standing.state == "refused")
+    until(lambda: (seen := relay_seen(Folders(relay.data))) is not None and seen.standing.state == "refused")
     assert relay.waiting() == 3
     assert not list((relay.data / "spool").glob("*.refused"))
     relay.give(key)

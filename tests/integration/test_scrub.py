@@ -17,7 +17,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.language.notes import MemoryNoted
-from memctl.infra.data_dir import Places, make_private
+from memctl.infra.data_dir import Folders, make_private
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import binaries, start_postgres
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
@@ -64,7 +64,7 @@ def holding(folder: Path, words: list[str]) -> dict[str, str]:
 def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = Places(tmp_path / "data")
+    places = Folders(tmp_path / "data")
     for folder in (
         places.data,
         places.run,

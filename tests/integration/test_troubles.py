@@ -30,7 +30,7 @@ from memctl.cli.main import memctl
 from memctl.domain.events.event import Position
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import queue
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.database import Connection
 from memctl.infra.embedded import programs, supervisor
 from memctl.infra.embedded.programs import Instance
@@ -208,16 +208,16 @@ def test_a_place_that_consolidation_holds_back_is_named_alike_by_all(log: Connec
 
 
 @pytest.fixture
-def places(asked: None, tmp_path: Path) -> Iterator[Places]:
+def places(asked: None, tmp_path: Path) -> Iterator[Folders]:
     """The data directory of whoever asks, with a folder of sockets that lies elsewhere where this path is long."""
-    found = Places(tmp_path / "data")
+    found = Folders(tmp_path / "data")
     shutil.rmtree(found.sockets, ignore_errors=True)
     found.make()
     yield found
     shutil.rmtree(found.sockets, ignore_errors=True)
 
 
-def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
+def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, places: Folders) -> None:
     ended = "\n[program:worker]\ncommand = /bin/false\nautostart = true\nstartretries = 0\n"
     supervisor.start(places, supervisor.configuration(Instance(places, {}, {}), ()) + ended)
     try:
@@ -234,7 +234,7 @@ def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: 
 
 def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
     log: Connection,
-    places: Places,
+    places: Folders,
     database_url: str,
     vectors: tuple[str, str],
     tmp_path: Path,
@@ -281,7 +281,7 @@ def test_a_damaged_file_of_what_is_off_is_said_alike_by_all(log: Connection, api
     assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["off"]
 
 
-def test_files_that_were_set_aside_are_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
+def test_files_that_were_set_aside_are_said_alike_by_all(log: Connection, api: Api, places: Folders) -> None:
     places.spool.mkdir(exist_ok=True)
     (places.spool / "1-a.damaged").write_bytes(b"x")
     said = said_by_all(api)
@@ -291,7 +291,7 @@ def test_files_that_were_set_aside_are_said_alike_by_all(log: Connection, api: A
     assert 'memctl_troubles{kind="damaged",needs="yes"} 1' in said["metrics"]
 
 
-def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
+def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Api, places: Folders) -> None:
     places.spool.write_bytes(b"")
     said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):
@@ -300,7 +300,7 @@ def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Ap
 
 
 def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what_else_is_known(
-    log: Connection, database_url: str, vectors: tuple[str, str], places: Places, tmp_path: Path,
+    log: Connection, database_url: str, vectors: tuple[str, str], places: Folders, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     (places.data / "keys.json.damaged").write_bytes(b"x")

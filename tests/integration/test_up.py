@@ -26,7 +26,7 @@ import pytest
 import redis
 from waiting import until
 
-from memctl.infra.data_dir import FolderNotPrivate, Places, make_private
+from memctl.infra.data_dir import FolderNotPrivate, Folders, make_private
 from memctl.infra.embedded import instance as instance_module
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
@@ -78,7 +78,7 @@ def instance_in(data: Path) -> Iterator[Settings]:
 
 
 def recorded(settings: Settings) -> dict[str, Process]:
-    found = {file.stem: Process.recorded(file) for file in Places(settings.data_dir).run.glob("*.pid")}
+    found = {file.stem: Process.recorded(file) for file in Folders(settings.data_dir).run.glob("*.pid")}
     return {name: process for name, process in found.items() if process is not None}
 
 
@@ -149,7 +149,7 @@ def test_instances_live_side_by_side_whatever_their_paths_are(folder: Path) -> N
         with connect(one) as connection, connect(other) as elsewhere:
             connection.execute("CREATE TABLE mine ()")
             assert elsewhere.execute("SELECT to_regclass('mine')").fetchone() == (None,)
-        sockets = Places(strange).sockets
+        sockets = Folders(strange).sockets
         assert sockets.stat().st_mode & 0o777 == 0o700
         down(other)
         assert not sockets.exists()
@@ -213,7 +213,7 @@ def test_a_process_that_only_shares_a_recorded_pid_is_left_alone(folder: Path) -
         try:
             up(settings, BASE)
             down(settings)
-            places = Places(settings.data_dir)
+            places = Folders(settings.data_dir)
             this = Process.of(bystander.pid)
             assert this is not None
             for name in ("supervisor", "postgres", "valkey"):
@@ -295,7 +295,7 @@ def test_up_works_as_a_plain_user(known: bool) -> None:
                 assert done.returncode == 0, done.stderr
             assert {path.lstat().st_uid for path in everything_in(Path(name))} == {user}
         finally:
-            if supervising := supervisor.running(Places(Path(name) / "data")):
+            if supervising := supervisor.running(Folders(Path(name) / "data")):
                 supervising.end()
 
 
@@ -423,7 +423,7 @@ def test_nothing_is_left_running_when_a_server_that_all_need_fails(folder: Path)
 
 
 def test_ports_stay_from_one_up_to_the_next_unless_someone_took_them(folder: Path) -> None:
-    places = Places(folder / "data")
+    places = Folders(folder / "data")
     places.make()
     first = prepare(places, PROGRAMS)
     assert prepare(places, PROGRAMS) == first

@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient, models
 from vector_server import ServerProcess, raw, vector_server_process
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
-from memctl.infra.vectors.searches import Hit, Named, Searches
+from memctl.infra.vectors.searches import Hit, PointsByName, Searches
 from memctl.infra.vectors.store import NewPoint, PointScope
 
 HERE = PointScope("here")
@@ -122,11 +122,11 @@ def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, 
     asked = points[3]
     assert asked.dense is not None
     by_meaning, by_words = searches.hybrid(name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
-    all_of_them = Named([point.id for point in points])
+    all_of_them = PointsByName([point.id for point in points])
     dense, sparse = searches.of(name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them))
     assert {hit.id: hit.score for hit in dense} == pytest.approx({hit.id: hit.score for hit in by_meaning}, abs=1e-4)
     assert {hit.id: hit.score for hit in sparse} == pytest.approx({hit.id: hit.score for hit in by_words}, abs=1e-4)
-    assert searches.of(name, HERE, dense=(asked.dense, Named([])), sparse=None) == ([], [])
+    assert searches.of(name, HERE, dense=(asked.dense, PointsByName([])), sparse=None) == ([], [])
     assert len(searches.sample(name, "here", 5)) == 5
     assert searches.sample(name, "elsewhere", 5) == []
 
@@ -136,7 +136,7 @@ def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name
     followed = a_point(1, before=first.payload["memory_id"])
     store.upsert(client, name, [first, followed, other])
     assert first.dense is not None
-    named = Named([first.id], after=[first.payload["memory_id"]])
+    named = PointsByName([first.id], after=[first.payload["memory_id"]])
     hits, _ = searches.of(name, HERE, dense=(first.dense, named), sparse=None)
     assert {hit.id for hit in hits} == {first.id, followed.id}
     elsewhere = PointScope("elsewhere")

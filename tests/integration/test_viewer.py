@@ -643,7 +643,7 @@ def test_charts_are_of_the_days_that_were_chosen(viewer: Viewer) -> None:
             assert not weeks_on(client.get(f"{path}?before=2020-01-01").text)
         page = html.unescape(client.get("/trends?project=ledger").text)
         ways = re.findall(r'<a href="/trends\?since=[\d-]+&project=ledger">([^<]+)</a>', page)
-        assert ways == ["30 days", "90 days", "365 days"]
+        assert ways == ["today", "7 days", "30 days", "90 days", "365 days"]
         assert len(set(weeks_on(page))) > 0
 
 

@@ -30,10 +30,10 @@ from poisoning.asking import (
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
+from poisoning.looks_like_a_check import LOOKS_LIKE_A_CHECK
 from poisoning.orders import GIVEN, HONEST, ORDERS
 from poisoning.pasted import PASTED
-from poisoning.second import SECOND
-from poisoning.third import THIRD
+from poisoning.typed_by_tools import TYPED_BY_TOOLS
 from poisoning.volunteered import VOLUNTEERED
 from soak import FACTOR
 
@@ -49,7 +49,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND, *THIRD, *ORDERS]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *TYPED_BY_TOOLS, *LOOKS_LIKE_A_CHECK, *ORDERS]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 

@@ -53,7 +53,6 @@ def test_the_guides_read_model_folds() -> None:
 
 ASKED = """
 import sys
-from memctl.api.reading import models
 from memctl.api.reading.questions import questions
 from memctl.projections import kernel
 
@@ -62,7 +61,6 @@ registered = {p.name for p in kernel.projections()}
 if "task_endings" not in registered:
     module = sys.modules["memctl.projections.task_endings"] = type(sys)("memctl.projections.task_endings")
     exec(compile(read_model, "task_endings.py", "exec"), module.__dict__)
-models.task_endings = kernel._register["task_endings"]
 module = sys.modules["memctl.api.queries.task_endings"] = type(sys)("memctl.api.queries.task_endings")
 if "/task-endings" not in {each.path for each in questions()}:  # whoever followed the guide has it there
     questions.cache_clear()
@@ -143,3 +141,10 @@ def test_what_the_guide_names_is_there() -> None:
     own = {name for block in BLOCKS for name in re.findall(r"\w+", block)}
     named = {name for name in re.findall(r"`([a-z][a-z_]{3,})`", GUIDE) if name not in own}
     assert not [name for name in named if not re.search(rf"\b{name}\b", code)]
+
+
+def test_what_the_guide_says_to_add_one_of_is_what_that_file_has_others_of() -> None:
+    found = re.findall(r"one `(\w+)\(…\)`[^.`]*(?:`\w+`[^.`]*)?`([\w/]+\.py)`", GUIDE)
+    assert found
+    for name, file in found:
+        assert re.search(rf"(?<!def )(?<!class )\b{name}\(", (ROOT / file).read_text()), f"{file} has no {name}(…)"

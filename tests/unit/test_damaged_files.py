@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded.instance import set_aside
 from memctl.infra.embedded.programs import PROGRAMS, recalled
 from memctl.infra.endpoints import read_endpoints
@@ -20,8 +20,8 @@ CONTENTS = (b"", b"[]", b"null", b"5", b"\xff\xfe\0junk", b"[" * 100_000, b'{"to
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    found = Places(tmp_path)
+def places(tmp_path: Path) -> Iterator[Folders]:
+    found = Folders(tmp_path)
     found.make()
     found.spool.mkdir()
     yield found
@@ -34,7 +34,7 @@ def damage(file: Path, content: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=range(len(CONTENTS)))
-def test_what_is_damaged_counts_as_not_there(places: Places, content: bytes | None) -> None:
+def test_what_is_damaged_counts_as_not_there(places: Folders, content: bytes | None) -> None:
     this = Process.of(os.getpid())
     assert this is not None
     damage(places.record_of("api"), content)

@@ -39,7 +39,9 @@ def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_co
     for path, command in everything(memctl):
         name = f"memctl {' '.join(path)} --help"
         told = list(examples(command.help or ""))
-        assert any(tuple(words[: len(path)]) == path for words in told), f"{name} has no example"
+        assert any(tuple(words[: len(path)]) == path for words in told), (
+            f"{name} has no example: write `memctl {' '.join(path)} …` below a line of \\b in its docstring"
+        )
         for words in told:
             try:
                 parsed(words)
@@ -47,6 +49,14 @@ def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_co
                 pytest.fail(f"{name}: memctl {' '.join(words)}: {why.message}")
         shown = command.get_help(click.Context(command, info_name="memctl"))
         assert [line for line in shown.splitlines() if len(line) > 80] == [], name
+
+
+def test_no_page_grows_beyond_what_one_reads() -> None:
+    for page, most in (("CHANGELOG.md", 6_000), ("README.md", 8_000)):
+        size = len((ROOT / page).read_bytes())
+        assert size <= most, f"{page} has {size} bytes, and {most} is the most: say something in it more briefly"
+    words = sum(len(text_of(page).split()) for page in PAGES if "docs" in page.relative_to(ROOT).parts)
+    assert words < 45_000, f"docs has {words} words: replace, do not add"
 
 
 def test_the_changelog_names_every_command() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.api.write.exporting import LONGEST_LINE, NotAnExport, import_export, is_export
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded.instance import set_aside
 from memctl.infra.embedded.programs import recalled
 from memctl.infra.files import NoRegularFile, read_file
@@ -38,7 +38,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, path: str) -> None:
 
 
 def test_nothing_of_an_instance_waits_at_a_pipe(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    places = Folders(tmp_path)
     places.run.mkdir()
     for pipe in (places.keys, places.supervisor_record, places.run / "relay.json", tmp_path / capture_policy.FILE):
         os.mkfifo(pipe)

@@ -196,6 +196,19 @@ def test_events_are_appended_in_one_place() -> None:
                     assert "append" not in names, f"{path.relative_to(ROOT)}: use memctl.infra.event_writer"
 
 
+READS_ALL = {"api/reading/pages.py", "api/queries/endings.py"}
+"""Where rows are read whoever may see them: by key, to decide what a caller may do; and for figures of the owner's."""
+
+
+def test_rows_are_read_by_what_keeps_to_the_space_and_to_what_a_caller_may_see() -> None:
+    for path in (path for path in sources("api") if str(path.relative_to(ROOT)) not in READS_ALL):
+        for node in nodes(path):
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set()
+            names |= {getattr(node.func, "attr", "")} if isinstance(node, ast.Call) else set()
+            names &= {"table", "table_of", "visible_to_caller"}
+            assert not names, f"{path.relative_to(ROOT)} has {names}: read from `rows_of` (api/reading/pages.py)"
+
+
 MOST_FILES = 22
 
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from memctl.api.search.engine import _followed
 from memctl.domain.language.prompts import words_in
-from memctl.domain.retrieval.later import Named, later, newest_first
+from memctl.domain.retrieval.later import NamedMemory, later, newest_first
 from memctl.domain.support.certainty import Class
 from memctl.projections.memories import CORRECTED
 from memctl.projections.memory_rows import Memory, Source
 
 
-def named(id: str, at: int, *names: str) -> Named:
-    return Named(id, frozenset(names), at)
+def named(id: str, at: int, *names: str) -> NamedMemory:
+    return NamedMemory(id, frozenset(names), at)
 
 
 def test_what_names_the_same_things_later_follows() -> None:
@@ -75,8 +75,8 @@ def test_each_result_stays_once(ids: list[str], followed: dict[str, str]) -> Non
 HOUR = 3_600_000_000
 
 
-def said(id: str, text: str, at: int, project: str = "shop") -> Named:
-    return Named(id, frozenset(), at, project, text, frozenset(words_in(text)))
+def said(id: str, text: str, at: int, project: str = "shop") -> NamedMemory:
+    return NamedMemory(id, frozenset(), at, project, text, frozenset(words_in(text)))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from reference import described_api
 
-from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.questions import Endpoint, questions
 
 DOCUMENT = described_api()
 ANSWERS = {
@@ -29,7 +29,7 @@ def test_what_is_asked_most_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("question", questions(), ids=lambda question: question.path)
-def test_a_declared_question_is_a_route_with_a_schema_and_a_description(question: Question) -> None:
+def test_a_declared_question_is_a_route_with_a_schema_and_a_description(question: Endpoint) -> None:
     path = f"/v1{question.path.replace(':path', '')}"
     described = DOCUMENT["paths"][path]["get"]
     assert ANSWERS[path]["schema"]

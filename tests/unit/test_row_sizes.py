@@ -29,8 +29,15 @@ INPUTS = 2_000 if FACTOR else 70
 """How many of each kind go to a row: more than any of its collections holds."""
 
 
-def size(p: Projection[Any], row: Any) -> int:
-    return len(stored(row) if p.stage == 1 else msgspec.json.encode(row))
+def assert_fits(p: Projection[Any], row: Any) -> None:
+    size = len(stored(row) if p.stage == 1 else msgspec.json.encode(row))
+    if size > ROW_LIMIT:
+        most = max(p.row.__struct_fields__, key=lambda name: len(msgspec.json.encode(getattr(row, name))))
+        pytest.fail(
+            f"a row of {p.name} takes {size} bytes of {ROW_LIMIT}, most of them `{most}`:"
+            " bound that by domain/support/bounded.py, and clip its texts",
+            pytrace=False,
+        )
 
 
 # --- rows from what their folds subscribe to, all of it as long as can be, and new each time ---
@@ -77,8 +84,8 @@ def heavy_row(name: str, seed: int = 0) -> Any:
         row = p.folded(row, [item]) if p.stage == 1 else p.fold(row, item)
         last = last if row is None else row
         if n % 100 == 0 and row is not None:
-            assert size(p, row) <= ROW_LIMIT
-    assert last is None or size(p, last) <= ROW_LIMIT
+            assert_fits(p, row)
+    assert_fits(p, last)
     return last
 
 

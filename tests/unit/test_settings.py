@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.endpoints import NotRunning
 from memctl.infra.process import Process
 from memctl.infra.settings import SettingsInvalid, load_settings, user_file
@@ -32,7 +32,7 @@ def write(file: Path, text: str) -> None:
 
 
 def instance(data: Path, endpoints: dict[str, str], process: Process | None) -> None:
-    places = Places(data)
+    places = Folders(data)
     places.run.mkdir(parents=True)
     places.endpoints.write_text(json.dumps(endpoints))
     assert process is not None

@@ -20,7 +20,7 @@ from memctl.cli.output import width_of
 from memctl.domain.events.event import Position
 from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.backup.wal_archive import WalArchive
-from memctl.infra.data_dir import Places
+from memctl.infra.data_dir import Folders
 from memctl.infra.embedded.instance import InstanceStatus, ProgramStatus
 from memctl.infra.log.mark import SlowWriter
 from memctl.infra.readmodels.dead_letters import Halt
@@ -28,7 +28,7 @@ from memctl.infra.readmodels.rebuilds import DIFFERING, RebuildProgress
 from memctl.infra.vectors.outbox import Filling
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-PLACES = Places(Path("/home/dana/.local/share/memctl"))
+PLACES = Folders(Path("/home/dana/.local/share/memctl"))
 RUNNING = InstanceStatus(
     PLACES,
     True,

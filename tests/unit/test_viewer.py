@@ -179,7 +179,7 @@ def test_what_was_recalled_is_shown_by_how_the_work_went() -> None:
 @given(st.dictionaries(st.dates(), st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), max_size=90), st.booleans())
 def test_bars_stay_within_their_plot(values: dict[date, tuple[int, int]], sums: bool) -> None:
     drawn = plots.stacked("things", ("a", "b"), values, sums=sums)
-    assert (drawn is None) == (not values)
+    assert (drawn is None) == (not any(map(any, values.values())))
     for bar in drawn.bars if drawn else ():
         assert 0 <= bar.x <= bar.x + bar.width <= plots.WIDTH
         assert -0.2 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
@@ -198,21 +198,38 @@ def test_a_plot_has_a_round_scale_and_sums_what_came_before() -> None:
 @pytest.mark.parametrize(
     ("since", "before", "seen"),
     [
-        ("2026-01-08", None, ["5 Jan 2026", "19 Jan 2026"]),
-        ("2026-01-12", None, ["12 Jan 2026", "19 Jan 2026"]),
-        ("2025-12-29", "2026-01-19", ["29 Dec 2025", "5 Jan 2026"]),
-        ("2026-01-05", "2026-01-06", ["5 Jan 2026", "5 Jan 2026"]),
+        ("2025-06-05", None, ["27 Oct 2025", "19 Jan 2026"]),
+        ("2025-06-05", "2026-01-19", ["20 Oct 2025", "5 Jan 2026"]),
+        ("2025-06-05", "2026-01-08", ["20 Oct 2025", "5 Jan 2026"]),
     ],
 )
 def test_a_plot_shows_the_weeks_of_the_days_that_were_chosen(since: str, before: str | None, seen: list[str]) -> None:
-    weeks = {date(2026, 1, 5): (3,), date(2026, 1, 19): (20,), date(2020, 1, 6): (100,)}
+    days = {date(2026, 1, 6): (3,), date(2026, 1, 25): (20,), date(2025, 11, 1): (100,)}
     upto = None if before is None else date.fromisoformat(before)
-    drawn = plots.stacked("things", ("a",), weeks, sums=True, since=date.fromisoformat(since), before=upto)
+    drawn = plots.stacked("things a {each}", ("a",), days, sums=True, since=date.fromisoformat(since), before=upto)
     assert drawn is not None
-    assert [drawn.dates[0], drawn.dates[-1]] == seen
+    assert (drawn.label, drawn.dates[0], drawn.dates[-1]) == ("things a week", *seen)
     held = 103 if before else 123
     assert drawn.bars[-1].title == f"week of {drawn.dates[-1]}: a {held}"
-    assert plots.stacked("things", ("a",), weeks, since=date(2026, 1, 26)) is None
+    assert plots.stacked("things", ("a",), days, since=date(2026, 1, 26)) is None
+
+
+@pytest.mark.parametrize(
+    ("since", "before", "seen"),
+    [
+        ("2026-01-08", None, ["8 Jan 2026: a 103", "19 Jan 2026: a 123"]),
+        ("2026-01-19", None, ["19 Jan 2026: a 123"]),
+        ("2025-12-29", "2026-01-19", ["29 Dec 2025: a 100", "5 Jan 2026: a 103"]),
+        ("2025-11-21", None, ["5 Jan 2026: a 103", "19 Jan 2026: a 123"]),
+    ],
+)
+def test_a_bar_is_a_day_where_few_are_chosen(since: str, before: str | None, seen: list[str]) -> None:
+    days = {date(2026, 1, 5): (3,), date(2026, 1, 19): (20,), date(2020, 1, 6): (100,)}
+    upto = None if before is None else date.fromisoformat(before)
+    drawn = plots.stacked("things a {each}", ("a",), days, sums=True, since=date.fromisoformat(since), before=upto)
+    assert drawn is not None
+    assert drawn.label == "things a day"
+    assert [bar.title for bar in (drawn.bars[0], drawn.bars[-1])][-len(seen) :] == seen
 
 
 def test_trends_are_of_the_days_that_were_chosen_and_of_none_to_come() -> None:

@@ -28,7 +28,7 @@ from memctl.infra.readmodels.generations import Lease, LeaseHeld, Live
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.folding.drain import OtherRules
-from memctl.workers.folding.sources import Source, of_fact
+from memctl.workers.folding.sources import SourceItem, of_fact
 from memctl.workers.folding.stage1 import CannotStore, FoldedAhead, Stage1, fold_ahead, fold_storable
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
@@ -247,7 +247,7 @@ def _read(connection: Connection, generation: int) -> Callable[[StreamKey], Posi
     return lambda key: read[generations.shard_of(key[1], shards)].of(key[0])
 
 
-def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Reach) -> Iterator[Source]:
+def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Reach) -> Iterator[SourceItem]:
     by_space: dict[int, set[UUID]] = defaultdict(set)
     for space_id, id in recorded:
         by_space[space_id].add(id)
@@ -255,7 +255,7 @@ def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: 
         found = read_events(connection, space_id, ids, upto.of(space_id), folded_as_recorded())
         for id in ids:
             event = found.get(id)
-            yield Source((space_id, id), None if event is None else Recorded(event, event.payload))
+            yield SourceItem((space_id, id), None if event is None else Recorded(event, event.payload))
 
 
 def _owner() -> str:

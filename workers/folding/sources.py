@@ -20,7 +20,7 @@ from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_r
 Item = Fact | Recorded[Any] | Changed[Any]
 
 
-class Source(msgspec.Struct, frozen=True):
+class SourceItem(msgspec.Struct, frozen=True):
     """Something to fold: a fact or a recorded event, or None where it was retracted."""
 
     key: SourceKey
@@ -60,7 +60,7 @@ class Register:
         return self.by_fact.get(type(item), ())
 
 
-def recorded_sources(connection: Connection, payloads: Iterable[type[Payload]], section: Section) -> list[Source]:
+def recorded_sources(connection: Connection, payloads: Iterable[type[Payload]], section: Section) -> list[SourceItem]:
     """Recorded events of some types in a section, one for each delivery: of several versions the one that counts, if it
     is of them.
 
@@ -81,7 +81,7 @@ def recorded_sources(connection: Connection, payloads: Iterable[type[Payload]], 
         for delivery_id, event in read_events(connection, space_id, ids, section.upto, folded_as_recorded()).items():
             if event.type in wanted:
                 found[space_id, delivery_id] = event
-    return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
+    return [SourceItem(key, Recorded(event, event.payload)) for key, event in found.items()]
 
 
 def parts(target: str) -> tuple[str, str]:
@@ -103,9 +103,9 @@ def upstream_of(register: Register, p: Projection[Any], source: SourceKey, item:
     return next((name, item.key) for name in names if row_source(name, (source[0], item.key)) == source)
 
 
-def of_fact(change: FactChange) -> Source:
+def of_fact(change: FactChange) -> SourceItem:
     """A changed fact as something to fold."""
-    return Source((change.space_id, change.id), change.fact, change.dealt)
+    return SourceItem((change.space_id, change.id), change.fact, change.dealt)
 
 
 def when(item: Item) -> int:

@@ -44,10 +44,10 @@ WHOLE_CPU_S = 10.0
 """Seconds of processor time that a stream which goes on may take to be folded whole among others."""
 
 APART = "a session that is folded beside others"
-"""What the letter of a stream says that waits for its fold beside others."""
+"""What a stream's dead letter says, where another thread folds it."""
 
 TO_BE_TRIED = "a session at whose fold a process was ended"
-"""What that of one says which only a trial may fold."""
+"""What it says where only a trial may fold it."""
 
 BATCH_BYTES, FEWEST, MOST = 4 << 20, 64, 100_000
 """Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least, and at
@@ -133,29 +133,18 @@ class Stage1:
         what is known not to come to an end, and at which event. `trial_only`: streams that only a trial may fold whole.
         `long`: where those are left that are long; without it they are folded among others."""
         self._batch = batch
-        self._parks = parks
-        self._endless = endless
-        self._costly = CostlyStreams(trial_only)
-        self._long = long
-        self._ready: Mapping[StreamKey, FoldedAhead] = {}
-        self._checked, self._at_next = True, False
-        self._states = StreamCache()
-        self._register = Register()
+        self.parks, self.endless = parks, endless
+        self.costly, self.long = CostlyStreams(trial_only), long
+        self.states, self.register = StreamCache(), Register()
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch. Of one generation: states are of it."""
-        self._taken_at: dict[tuple[int, int], Position] = {}
+        self.taken_at: dict[tuple[int, int], Position] = {}
         """By the same: where the shard stood when it was last taken from somebody else. States read up to before this
         may lack what that one has read."""
         self._last_refolded: dict[tuple[int, int], int] = {}
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
-        self._refolded = 0
-        """The same of the batch at hand."""
         self._fits = MOST
         """About how many events a batch may hold by their bytes."""
-        self._aside: dict[StreamKey, bool] = {}
-        """What the batch at hand set aside, and whether it is folded beside others rather than tried."""
-        self._step, self._end = ThreadWork("stage 1"), Position(0)
-        """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
     def drain_batch(self, connection: Connection, lease: Lease, upto: Position | Reach) -> Lease:
         """Fold one batch of the section of events that is next, up to a position of each space (at most its mark);
@@ -167,8 +156,7 @@ class Stage1:
         section = next_section(lease.reach, upto if isinstance(upto, Reach) else Reach(upto)) or at_end(lease.reach)
         shard = (lease.generation, lease.shard)
         self._take(lease)
-        self._step = ThreadWork("stage 1", str(lease.shard), generation=lease.generation)
-        progress.slot().over(self._step)
+        progress.slot().over(_step(lease))
         limit = min(self._limit(self._last_refolded.get(shard, 0)), self._fits)
         events, end = read_range(
             connection, section.after, section.upto, limit=limit, hashes=lease.hashes, of=section,
@@ -182,26 +170,25 @@ class Stage1:
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:
                 streams.setdefault((event.space_id, event.stream), []).append(event)
-        self._refolded = 0
-        to = section.reached(lease.reach, end)
-        lease = self._commit(connection, lease, streams, section.after, end, to, retry=False)
-        self._last_refolded[shard] = self._refolded
+        batch = _Batch(self, connection, lease, section.after, end)
+        lease = batch.commit(streams, section.reached(lease.reach, end))
+        self._last_refolded[shard] = batch.refolded
         self._seen[shard] = (lease.position, lease.epoch)
-        self._states.shrink()
+        self.states.shrink()
         return lease
 
     def _take(self, lease: Lease) -> None:
         """Have only states of a shard that still hold, and remember whether somebody else has had it meanwhile."""
         shard = (lease.generation, lease.shard)
-        for key, state in self._long.take(lease.generation, lease.hashes).items() if self._long is not None else ():
-            self._states.keep(key, state)
+        for key, state in self.long.take(lease.generation, lease.hashes).items() if self.long is not None else ():
+            self.states.keep(key, state)
         if any(generation != lease.generation for generation, _ in self._seen):
             self._seen.clear()
         position, epoch = self._seen.pop(shard, (None, 0))
         if position is None or position > lease.position or not 0 <= lease.epoch - epoch < generations.CHANGED:
-            self._states.drop_shard(lease.hashes)
+            self.states.drop_shard(lease.hashes)
         elif (position, epoch) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
-            self._taken_at[shard] = lease.position
+            self.taken_at[shard] = lease.position
 
     def _limit(self, refolded: int) -> int:
         """How many events a batch takes. A long session that comes with its end first is folded again by each batch of
@@ -226,51 +213,74 @@ class Stage1:
         get the position behind it: whoever reads on reads them.
         Raises: LeaseLost, CannotFold, and CannotStore unless `checked`; then nothing was written.
         """
-        self._states.drop_shard(lease.hashes)
-        self._ready, self._checked, self._at_next = ready, checked, at_next
+        self.states.drop_shard(lease.hashes)
         of: dict[Position, dict[StreamKey, list[Event]]] = {}
         for key in streams:
             of.setdefault(lease.reach.of(key[0]), {})[key] = []
         for end, keys in of.items():
-            lease = self._commit(connection, lease, keys, end, end, lease.reach, retry=True)
+            batch = _Batch(self, connection, lease, end, end, retry=True, ready=ready, checked=checked, at_next=at_next)
+            lease = batch.commit(keys, lease.reach)
         return lease
 
-    def _commit(
+
+class _Batch:
+    """One call of `Stage1`: streams of a shard are folded with their events behind `after` and up to `end`.
+
+    With `retry` they are folded again from all their events; what is `ready` of them was folded already. `checked`:
+    whether that can be stored was tried. `at_next`: what changed gets the position behind `end`.
+    """
+
+    def __init__(
         self,
+        stage: Stage1,
         connection: Connection,
         lease: Lease,
-        streams: dict[StreamKey, list[Event]],
         after: Position,
         end: Position,
-        to: Reach,
         *,
-        retry: bool,
-    ) -> Lease:
-        """Fold each stream's new events, behind `after` and up to `end` (with `retry`: all its events), write the
-        result, and move the offset."""
-        self._step, self._end = ThreadWork("stage 1", str(lease.shard), generation=lease.generation), end
+        retry: bool = False,
+        ready: Mapping[StreamKey, FoldedAhead] = MappingProxyType({}),
+        checked: bool = True,
+        at_next: bool = False,
+    ) -> None:
+        self._parks, self._endless, self._register = stage.parks, stage.endless, stage.register
+        self._costly, self._long, self._states = stage.costly, stage.long, stage.states
+        self._taken_at = stage.taken_at.get((lease.generation, lease.shard), Position(0))
+        self._connection, self._lease, self._after, self._end = connection, lease, after, end
+        self._retry, self._ready, self._checked = retry, ready, checked
+        self._at = Position(end + at_next)
+        self._step = _step(lease)
+        self._parking: Parking
+        self._aside: dict[StreamKey, bool] = {}
+        """What was set aside, and whether it is folded beside others rather than tried."""
+        self.refolded = 0
+        """The events of the longest stream that was folded again, since some came late."""
+
+    def commit(self, streams: dict[StreamKey, list[Event]], to: Reach) -> Lease:
+        """Fold the streams, write the result, and move the offset."""
+        connection, lease = self._connection, self._lease
         for one_by_one in (False, True):
             self._aside.clear()
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
-                parking = Parking(
-                    connection, lease.generation, DeadLetterIndex(letters), parks=self._parks, before=after
+                self._parking = Parking(
+                    connection, lease.generation, DeadLetterIndex(letters), parks=self._parks, before=self._after
                 )
-                open_ = self._not_parked(streams, parking, retry)
-                if not (one_by_one or retry):
-                    self._catch_up(connection, open_, lease, after)
-                folded = ({}, set()) if one_by_one else self._fold(connection, open_, after, end, parking, retry)
+                open_ = self._not_parked(streams)
+                if not (one_by_one or self._retry):
+                    self._catch_up(open_)
+                folded = ({}, set()) if one_by_one else self._fold(open_)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, to)
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
                     found = [(key[0], fact) for key, delta in folded[0].items() for fact in delta.facts.values()]
-                    dealt = dealt_facts(connection, lease, self._register, found, end)
-                    _write(connection, lease.generation, Position(end + self._at_next), *folded, dealt)
+                    dealt = dealt_facts(connection, lease, self._register, found, self._end)
+                    _write(connection, lease.generation, self._at, *folded, dealt)
                     if one_by_one:
-                        self._fold_one_by_one(connection, moved, after, end, open_, parking)
-                    parking.save()
-                self._request_folds_beside(lease.generation)
+                        self._fold_one_by_one(moved, open_)
+                    self._parking.save()
+                self._request_folds_beside()
                 return moved
             except BaseException as problem:
                 self._states.drop_shard(lease.hashes)
@@ -281,17 +291,15 @@ class Stage1:
                     raise CannotStore from problem
         raise AssertionError("unreachable")
 
-    def _not_parked(
-        self, streams: dict[StreamKey, list[Event]], parking: Parking, retry: bool
-    ) -> dict[StreamKey, list[Event]]:
+    def _not_parked(self, streams: dict[StreamKey, list[Event]]) -> dict[StreamKey, list[Event]]:
         """The streams that are not parked, or are to be tried again because something was left out of them."""
-        found = {}
+        found, parking = {}, self._parking
         for key, fresh in streams.items():
             target = Target("", *key)
             left_out = any(isinstance(e.payload, EventSkipped) for e in fresh)
             if target in parking:
                 self._states.drop(key)
-            if target in parking and not retry and not (left_out and parking.passed(target)):
+            if target in parking and not self._retry and not (left_out and parking.passed(target)):
                 parking.wait(target, len(fresh))
                 if parking.place(target) == APART and not self._costly.needs_trial(key):
                     self._aside[key] = True  # who was to fold it may be gone
@@ -300,63 +308,53 @@ class Stage1:
             found[key] = fresh
         return found
 
-    def _catch_up(self, connection: Connection, streams: Iterable[StreamKey], lease: Lease, upto: Position) -> None:
+    def _catch_up(self, streams: Iterable[StreamKey]) -> None:
         """Fold on to the states of these streams what others have read of them, up to where they were read. What it
         changes is written already."""
-        taken_at = self._taken_at.get((lease.generation, lease.shard), Position(0))
         behind: dict[StreamKey, Position] = {}
         for key in streams:
             state = self._states.get(key)
-            if state is not None and state.read < taken_at:
+            if state is not None and state.read < self._taken_at:
                 behind[key] = state.read
-        missed = read_streams(connection, list(behind), upto, behind)
+        missed = read_streams(self._connection, list(behind), self._after, behind)
         missed = {key: events for key, events in missed.items() if events}
         caught_up = set(self._extended(missed))
         late: dict[StreamKey, list[Event]] = {key: [] for key in missed.keys() - caught_up}
-        caught_up.update(self._rewound(connection, late, upto))
+        caught_up.update(self._rewound(late))
         for key in behind:
             if key in missed and key not in caught_up:
                 self._states.drop(key)
             elif key in self._states:
-                self._states[key].remember(upto)
+                self._states[key].remember(self._after)
 
-    def _fold(
-        self,
-        connection: Connection,
-        streams: dict[StreamKey, list[Event]],
-        before: Position,
-        end: Position,
-        parking: Parking,
-        whole: bool,
-    ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
+    def _fold(self, streams: dict[StreamKey, list[Event]]) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
         deltas: dict[StreamKey, Delta] = {}
         aside: set[StreamKey] = set()
-        if not whole:
+        if not self._retry:
             deltas = self._extended(streams)
             late = sorted(streams.keys() - deltas.keys())
-            aside |= self._set_aside({key: streams[key] for key in late if self._costly.is_postponed(key)}, parking)
-            deltas.update(self._rewound(connection, {key: streams[key] for key in late if key not in aside}, before))
+            aside |= self._set_aside({key: streams[key] for key in late if self._costly.is_postponed(key)})
+            deltas.update(self._rewound({key: streams[key] for key in late if key not in aside}))
         for key in deltas:
-            self._states.used(key, end)
+            self._states.used(key, self._end)
         refolds = streams.keys() - deltas.keys() - aside
-        if not whole and self._long is not None:
-            lengths = stream_lengths(connection, sorted(refolds), before, LONG)
-            refolds -= self._set_aside({key: streams[key] for key in beyond(lengths, LONG)}, parking)
-        earlier = read_streams(connection, sorted(refolds), before)
-        self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
+        if not self._retry:
+            refolds -= self._set_long_aside(streams, refolds)
+        earlier = read_streams(self._connection, sorted(refolds), self._after)
+        self.refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
         slot.fold(self._work(earlier, streams))
         for number, (key, known) in enumerate(earlier.items()):
             self._states.drop(key)
             events = [*known, *streams[key]]
             slot.stream(number, events, WHOLE_CPU_S if known else math.inf)
-            deltas[key] = self._fold_whole(key, events, end, parking)
+            deltas[key] = self._fold_whole(key, events)
         slot.over(self._step)
         return deltas, refolds
 
-    def _fold_whole(self, key: StreamKey, events: Sequence[Event], end: Position, parking: Parking) -> Delta:
+    def _fold_whole(self, key: StreamKey, events: Sequence[Event]) -> Delta:
         """What stands in a stream; its state is kept where what comes next may be folded on to it."""
-        if self._parked_still(key, events, parking):
+        if self._parked_still(key, events):
             return fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))[1]
         began = time.thread_time()
         ready, waits = self._folded_ahead(key, events)
@@ -364,31 +362,39 @@ class Stage1:
         self._costly.note(key, time.thread_time() - began)
         if ready.failed is not None:
             fault, problem = ready.failed
-            parking.fail(msgspec.structs.replace(fault, waiting=fault.waiting + waits), problem)
+            self._parking.fail(msgspec.structs.replace(fault, waiting=fault.waiting + waits), problem)
         elif waits:
-            parking.postpone(_too_long(key, events[-waits:]))
+            self._parking.postpone(_too_long(key, events[-waits:]))
         # Where something was left out, an event that comes may be one of those: such a stream is read again.
         elif not left_out(events):
-            ready.state.remember(end)
+            ready.state.remember(self._end)
             self._states.keep(key, ready.state)
         return ready.delta
 
-    def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking) -> set[StreamKey]:
+    def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]]) -> set[StreamKey]:
         """Park streams, where somebody sees to it that they are folded apart."""
         if not self._parks or not (progress.slot().watched or self._long is not None):
             return set()
         for key, events in fresh.items():
             beside = self._long is not None and not self._costly.needs_trial(key)
-            parking.postpone(_too_long(key, events, APART if beside else TO_BE_TRIED))
+            self._parking.postpone(_too_long(key, events, APART if beside else TO_BE_TRIED))
             self._states.drop(key)
             self._aside[key] = beside
         return set(fresh)
 
-    def _request_folds_beside(self, generation: int) -> None:
+    def _set_long_aside(
+        self, fresh: Mapping[StreamKey, Sequence[Event]], among: Collection[StreamKey]
+    ) -> set[StreamKey]:
+        if self._long is None:
+            return set()
+        lengths = stream_lengths(self._connection, sorted(among), self._after, LONG)
+        return self._set_aside({key: fresh[key] for key in beyond(lengths, LONG)})
+
+    def _request_folds_beside(self) -> None:
         """Ask for the folds of what was set aside, once its letters can be seen."""
         for key, beside in self._aside.items():
             if beside and self._long is not None:
-                self._long.ask(generation, key)
+                self._long.ask(self._lease.generation, key)
             else:
                 progress.ask_for_trial()
         self._aside.clear()
@@ -417,28 +423,26 @@ class Stage1:
         pieces = [(*key, min((event.position for event in fresh[key]), default=0)) for key in keys]
         return ThreadWork("stream", pieces=pieces, generation=self._step.generation, end=self._end)
 
-    def _parked_still(self, key: StreamKey, events: Sequence[Event], parking: Parking) -> bool:
+    def _parked_still(self, key: StreamKey, events: Sequence[Event]) -> bool:
         """Park a stream at the event that it is known not to end with, where that is among the events still."""
         fault = self._endless.get(Target("", *key))
         if fault is None or all(event.event_id != fault.source for event in events):
             return False
-        parking.fail(fault, NoProgress(0, fault.place))
+        self._parking.fail(fault, NoProgress(0, fault.place))
         return True
 
     def _extended(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
         """What events change in the streams whose states are kept and that they all sort behind."""
         return self._fold_onto_states(streams, lambda state, fresh: state.extend(fresh))
 
-    def _rewound(
-        self, connection: Connection, streams: Mapping[StreamKey, Sequence[Event]], before: Position
-    ) -> dict[StreamKey, Delta]:
+    def _rewound(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
         """What late events change in the streams whose states are kept and remember a point before them."""
         back: dict[StreamKey, Position] = {}
         for key in streams:
             state = self._states.get(key)
             if state is not None and (position := state.goes_back_to) is not None:
                 back[key] = position
-        since = read_streams(connection, list(back), before, back)
+        since = read_streams(self._connection, list(back), self._after, back)
         return self._fold_onto_states(
             {key: [*known, *streams[key]] for key, known in since.items()},
             lambda state, events: state.rewind(events),
@@ -475,36 +479,27 @@ class Stage1:
         slot.over(self._step)
         return deltas
 
-    def _fold_one_by_one(
-        self,
-        connection: Connection,
-        lease: Lease,
-        before: Position,
-        end: Position,
-        streams: dict[StreamKey, list[Event]],
-        parking: Parking,
-    ) -> None:
+    def _fold_one_by_one(self, lease: Lease, streams: dict[StreamKey, list[Event]]) -> None:
         """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked. Where
         some are folded beside others, so are long ones, and it is looked there what is wrong with the one."""
+
+        connection = self._connection
 
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
                 found = [(key[0], fact) for fact in delta.facts.values()]
-                dealt = dealt_facts(connection, lease, self._register, found, end)
-                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key}, dealt)
+                dealt = dealt_facts(connection, lease, self._register, found, self._end)
+                _write(connection, lease.generation, self._at, {key: delta}, {key}, dealt)
 
-        aside: set[StreamKey] = set()
-        if self._long is not None:
-            lengths = stream_lengths(connection, sorted(streams), before, LONG)
-            aside = self._set_aside({key: streams[key] for key in beyond(lengths, LONG)}, parking)
-        read = read_streams(connection, sorted(streams.keys() - aside), end)
+        aside = self._set_long_aside(streams, streams)
+        read = read_streams(connection, sorted(streams.keys() - aside), self._end)
         slot = progress.slot()
         slot.fold(self._work(read, streams))
         for number, (key, known) in enumerate(read.items()):
             events = remaining(known)
             slot.stream(number, events)
-            if self._parked_still(key, events, parking):
+            if self._parked_still(key, events):
                 store(key, _before(self._endless[Target("", *key)], events), keep=True)
                 continue
             try:
@@ -512,11 +507,16 @@ class Stage1:
             except Exception as problem:
                 if not is_content_fault(problem):
                     raise
-                if self._long is not None and self._set_aside({key: streams[key]}, parking):
+                if self._long is not None and self._set_aside({key: streams[key]}):
                     continue
                 fault = stream_fault(key, events, partial(store, key, keep=False))
-                parking.fail(fault, problem)
+                self._parking.fail(fault, problem)
                 store(key, _before(fault, events), keep=True)
+
+
+def _step(lease: Lease) -> ThreadWork:
+    """For who watches: whatever is no fold."""
+    return ThreadWork("stage 1", str(lease.shard), generation=lease.generation)
 
 
 def _too_long(key: StreamKey, fresh: Sequence[Event], place: str = APART) -> Fault:

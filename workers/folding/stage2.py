@@ -38,7 +38,7 @@ from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
     Item,
     Register,
-    Source,
+    SourceItem,
     of_fact,
     parts,
     recorded_sources,
@@ -144,8 +144,8 @@ class Stage2:
         facts_of: int,
         rows: Iterable[tuple[str, RowKey]] = (),
         *,
-        changes: Iterable[Source] = (),
-        recorded: Callable[[Reach], Iterable[Source]] = lambda reach: (),
+        changes: Iterable[SourceItem] = (),
+        recorded: Callable[[Reach], Iterable[SourceItem]] = lambda reach: (),
         letters: Iterable[DeadLetter] = (),
     ) -> list[Lease]:
         """Fold rows (projection, and key) again from all that was routed to them, and all that follows from it.
@@ -173,7 +173,7 @@ class Stage2:
     def _share(
         self,
         rows: Iterable[tuple[str, RowKey]],
-        changes: Iterable[Source],
+        changes: Iterable[SourceItem],
         letters: Iterable[DeadLetter],
         changed: Iterable[tuple[str, RowKey]],
     ) -> _Again:
@@ -267,7 +267,7 @@ class _Again(NamedTuple):
     """What one shard is to fold again: see `Stage2.refold`. `changed`: rows that its own are folded from."""
 
     rows: Sequence[tuple[str, RowKey]]
-    changes: Sequence[Source]
+    changes: Sequence[SourceItem]
     letters: Sequence[DeadLetter]
     changed: Sequence[tuple[str, RowKey]]
 
@@ -335,7 +335,7 @@ class _Batch:
         """Rows of this shard that others are folded from and that are different now."""
         return [(name, key) for name, changed in self._former.items() for key in changed]
 
-    def fold(self, sources: Sequence[Source], changed: Iterable[tuple[str, RowKey]] = ()) -> None:
+    def fold(self, sources: Sequence[SourceItem], changed: Iterable[tuple[str, RowKey]] = ()) -> None:
         """`changed`: rows of other shards that those of this one are folded from."""
         self._inputs.items = items = {source.key: source.item for source in sources}
         self._read(changed)
@@ -413,7 +413,7 @@ class _Batch:
             self._parking.try_again(Target(name, *key))
             self._refolds[name].add(key)
         found = self._inputs.sources({source: Route(()) for source in unrouted})
-        sources = [*again.changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)]
+        sources = [*again.changes, *(SourceItem(source, cast(Fact, found.get(source))) for source in unrouted)]
         self.fold(sources, changed)
 
     def _try_again(self, sources: Collection[SourceKey], by: Projection[Any] | None = None) -> None:
@@ -442,7 +442,7 @@ class _Batch:
             kept = tuple(target for target in route.keys if target not in gone)
             self._routes[skip.source] = Route(kept, route.upstream, route.upstream_key)
 
-    def _route(self, sources: Sequence[Source]) -> None:
+    def _route(self, sources: Sequence[SourceItem]) -> None:
         before = self._routes_before([s.key for s in sources])
         self._begin("source", "", [s.key for s in sources], len(self._register.places))
         for number, source in enumerate(sources):
@@ -461,7 +461,7 @@ class _Batch:
                 self._routes[source.key] = Route(now)
         self._slot.over(self._step)
 
-    def _targets(self, source: Source) -> tuple[str, ...]:
+    def _targets(self, source: SourceItem) -> tuple[str, ...]:
         """Every `projection:key` of this shard that a fact or a recorded event goes to."""
         found: list[str] = []
         if source.dealt is not None and not (self._careful or self._left_out.rows or self._parking.unrouted):

@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +81,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     What works is a process of its own, of which this one is the guard. `ready_file` gets the guard's process id once
     everything is set up; beside it stands what that process is at, for when both die. Raises: DatabaseUnavailable.
     """
-    database_url = settings.require("database_url")
-    redis_url = settings.require("redis_url")
+    database_url, redis_url = settings.require("database_url"), settings.require("redis_url")
     _load()
-    from redis.exceptions import RedisError
-
     guard_id = os.getpid()
     board = ready_file.with_suffix(".board") if ready_file is not None else None
     before = guard.begin(lambda: stuck.try_apart(database_url), board)
@@ -98,25 +97,17 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     vector_models.begin(drainer.connection, embedders, load=False)
     stuck.leave_to_words(drainer.connection, before, embedders)
 
-    def embeds(texts_wait: bool, per_s: float | None) -> None:
-        with suppress(RedisError):
-            redis = queue.connect(redis_url)
-            if per_s is not None:
-                queue.embeds(redis, per_s)
-            if texts_wait:
-                queue.texts_wait(redis, here, time.time(), embedded=per_s is not None)
-            else:
-                queue.no_text_waits(redis, here)
-
-    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders, embeds)
+    outbox = OutboxLoop(
+        database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders,
+        partial(_say_pace, redis_url, here),
+    )  # fmt: skip
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
 
     stop = threading.Event()
     sweeper = Sweeper(
         Drainer(database_url, settings.read_batch, trial_only, long), queue.connect(redis_url), here, outbox.moved
     )
-    sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
-    sweeping.start()
+    sweeping = _started("sweeper", sweeper.run, stop)
     outbox.start(after_s=stuck.pause_of_points(before))
     endless = Counter(each.work.name.split()[0] for each in before.stuck if each.work.kind == "processor")
     # Apart, for an answer of a model may take minutes.
@@ -124,14 +115,11 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     processors = [ProcessorLoop(settings, each, stop, endless) for each in kinds if each]
     for each in processors:
         each.start()
-    rebuilding = threading.Thread(target=_watch, args=[settings, stop, before], name="rebuild", daemon=True)
-    rebuilding.start()
-    threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
-    threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
-    folder = LongFolder(database_url, long, trial_only)
-    threading.Thread(target=folder.run, args=[stop], name="long folds", daemon=True).start()
-    building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
-    building.start()
+    _started("rebuild", _watch, settings, stop, before)
+    _started("backups", backups.keep_making, settings, stop)
+    _started("retention", retention.keep_pruning, settings, stop)
+    _started("long folds", LongFolder(database_url, long, trial_only).run, stop)
+    building = _started("as of", AsOfBuilder(database_url).run, stop)
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.
     sys.setswitchinterval(SWITCH_S)
@@ -149,6 +137,26 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         outbox.stop(_left(deadline))
         for each in processors:
             each.stop(_left(deadline))
+
+
+def _started(name: str, run: Callable[..., object], *given: object) -> threading.Thread:
+    thread = threading.Thread(target=run, args=given, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def _say_pace(redis_url: str, here: str, texts_wait: bool, per_s: float | None) -> None:
+    """Say in the queue whether texts wait to be embedded, and how many a second are."""
+    from redis.exceptions import RedisError
+
+    with suppress(RedisError):
+        redis = queue.connect(redis_url)
+        if per_s is not None:
+            queue.embeds(redis, per_s)
+        if texts_wait:
+            queue.texts_wait(redis, here, time.time(), embedded=per_s is not None)
+        else:
+            queue.no_text_waits(redis, here)
 
 
 def _wait_for_others(drainer: Drainer) -> None:

@@ -1,4 +1,4 @@
-"""What a third attack tried: commands that only look like a check or a build, and what clients put into a prompt."""
+"""What attacks try: commands that only look like a check or a build, and what clients put into a prompt."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ SHOWN = {
 SLIPPED = ("time ./CANARY", "ls `CANARY`")
 """Those that once came out."""
 
-THIRD = [
+LOOKS_LIKE_A_CHECK = [
     *(Attack(f"disguised-{n}", _fix(f"Run: {each}", each))
       for n, each in enumerate(DISGUISED) if n % 3 == 0 or each in SLIPPED),
     *(_failure(f"disguised-cure-{n}", _cured("The cause is the lock in dates of test_quarters.", *_ran(each)))

@@ -1,4 +1,4 @@
-"""What a second attack tried: prompts that an agent typed through a tool, refusals of other clients, marks of comments,
+"""What attacks try: prompts that an agent typed through a tool, refusals of other clients, marks of comments,
 reports of what others say."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _by(client: str, tool: str, text: str) -> Recording:
     return of_client
 
 
-SECOND = [
+TYPED_BY_TOOLS = [
     *(
         Attack(
             f"through-{name}",
