@@ -139,8 +139,8 @@ class StreamFacts:
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.
 
-        All are final except those of the open task: its `TaskOpened`, `Turn`, `Episode` and `MemoriesFollowed` come
-        again under the same id when they have changed. Of each of these types the last one counts.
+        All are final but those of the open task: its `TaskOpened`, `Turn`, `KnowledgeHeld`, `Episode` and
+        `MemoriesFollowed` come again under the same id when they have changed. Of each type the last one counts.
         """
         if self._waiting:
             self._undated = True

@@ -21,7 +21,7 @@ from unit.test_projection_laws import STAGE_1, STAGE_2, MiniKernel, Tables, asse
 
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
-from memctl.domain.events.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
+from memctl.domain.events.facts import Episode, Identified, KnowledgeHeld, MemoriesFollowed, TaskOpened, Turn, fact_id
 from memctl.domain.events.skipping import left_out
 from memctl.domain.session.stream_facts import StreamFacts
 from memctl.projections import stream_state
@@ -29,6 +29,8 @@ from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded, folded_as
 from memctl.projections.stream_state import RowOf, StreamState, fold_stream
 
 RECORDED = folded_as_recorded()
+
+OF_THE_OPEN_TASK = (TaskOpened, Turn, KnowledgeHeld, Episode, MemoriesFollowed)
 
 
 class Engine:
@@ -229,7 +231,7 @@ def test_an_id_is_given_once_or_to_the_last_of_its_type_again(seed: int) -> None
         for fact in facts.drain():
             if isinstance(fact, Identified):
                 assert fact.id not in told or last[type(fact)] == fact.id
-                assert fact.id not in told or isinstance(fact, (TaskOpened, Turn, Episode, MemoriesFollowed))
+                assert fact.id not in told or isinstance(fact, OF_THE_OPEN_TASK)
                 told.add(fact.id)
                 last[type(fact)] = fact.id
 
