@@ -391,6 +391,11 @@ UNJOINED = (
         "a (b c 1-2 9) key=\n",
         "passwd x",
         "key,\n",
+        'password = os.getenv("X", ',
+        '["authorization", "a ',
+        'name="password" value=',
+        "?token=&password=",
+        "cookie, a=",
     ),
     *("0000000: 4142 4142 4142 4142 \n", "00000000: 4142 4142 0000000", "0000000   a   b   c   d   e   f   g   h\n"),
 )
