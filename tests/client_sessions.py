@@ -46,7 +46,8 @@ CLAUDE: list[Record] = [
 ]  # fmt: skip
 
 CODEX: list[Record] = [
-    {"timestamp": "2026-01-01T10:00:00Z", "type": "session_meta", "payload": {"id": "c1", "cwd": "/w/shop", "source": "cli"}},
+    {"timestamp": "2026-01-01T10:00:00Z", "type": "session_meta", "payload": {
+        "id": "c1", "cwd": "/w/shop", "source": "cli", "originator": "codex-tui"}},
     {
         "timestamp": "2026-01-01T10:00:01Z", "type": "response_item",
         "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix the cart"}]},

@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread
+from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread, unlooked
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, Writers
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
@@ -68,8 +68,8 @@ class Committer(WatchedThread):
         open_writer: Callable[[Settings], EventSink] = IngestWriter,
         suspects: Suspects | None = None,
     ) -> None:
-        """`reader` gets to read the transcripts that deliveries name, once these are durable. A delivery that
-        an earlier door hung on alone is refused."""
+        """`reader` gets to read the transcripts that deliveries name, once these are durable. For a delivery that an
+        earlier door hung on alone no file is looked at; one that hung a door so is refused."""
         super().__init__(name="committer", daemon=True)
         self._reader = reader
         self.ended = asyncio.Event()
@@ -143,7 +143,7 @@ class Committer(WatchedThread):
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             group = self._next_group()
-        refused = [waiting for waiting in group if waiting.delivery.id in self._aside]
+        refused = [waiting for waiting in group if unlooked(waiting.delivery.id) in self._aside]
         self._answer_all(refused, {"ok": False, "retry": False, "why": HUNG})
         if kept := [waiting for waiting in group if waiting not in refused]:
             self._commit(kept)
@@ -153,14 +153,15 @@ class Committer(WatchedThread):
         """What waits, as much as is appended at once; a suspect by itself."""
         group: list[PendingDelivery] = []
         while self._waiting and len(group) < self._settings.append_batch:
-            if self._waiting[0].delivery.id in self._alone:
+            if self._waiting[0].delivery.id in self._alone | self._aside:
                 return group or [self._waiting.popleft()]
             group.append(self._waiting.popleft())
         return group
 
     def _commit(self, group: Sequence[PendingDelivery]) -> bool:
         """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
-        self.at_since, self.at = time.monotonic(), tuple(waiting.delivery.id for waiting in group)
+        ids = (waiting.delivery.id for waiting in group)
+        self.at_since, self.at = time.monotonic(), tuple(unlooked(id) if id in self._aside else id for id in ids)
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:
@@ -205,7 +206,7 @@ class Committer(WatchedThread):
         answers: list[Acknowledgement] = []
         named: list[tuple[str, bool]] = []
         for delivery in deliveries:
-            parsed = without_unsaved(parse(delivery), self._policy)
+            parsed = without_unsaved(parse(delivery, looks=delivery.id not in self._aside), self._policy)
             named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Acknowledgement = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
@@ -238,12 +239,13 @@ class Committer(WatchedThread):
             self._loop.call_soon_threadsafe(call, *arguments)
 
 
-def parse(delivery: Delivery) -> ParsedHook:
-    """What a delivery says."""
+def parse(delivery: Delivery, *, looks: bool = True) -> ParsedHook:
+    """What a delivery says. `looks`: whether files may be looked at for it (`parse_hook`)."""
     if delivery.agent not in get_args(Agent):
         return ParsedHook(why="not of a client that memctl knows")
     agent = cast(Agent, delivery.agent)
-    return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event, delivery.started)
+    at = Micros(delivery.at)
+    return parse_hook(delivery.payload, delivery.id, at, agent, delivery.event, delivery.started, looks=looks)
 
 
 def without_unsaved(parsed: ParsedHook, policy: CapturePolicy) -> ParsedHook:

@@ -3,7 +3,8 @@
 A delivery or a line of a transcript may cost processor time without end. The door measures the processor time of the
 step that it is at; the time of the clock says nothing, since a database may be slow. A door that hangs notes the step's
 deliveries or lines as suspects, and ends. The next door tries each suspect alone. One that hangs a door alone is set
-aside, and is not tried again.
+aside, and is not tried again: a delivery not before it was tried without a look at the files of its checkout
+(`unlooked`). Those may be anybody's, and the user's words are not lost over them.
 """
 
 import asyncio
@@ -97,6 +98,11 @@ class Suspects:
 def line_of(path: Path, number: int) -> str:
     """What a line of a file is known by. Line 0 is the file."""
     return f"{path}#{number}"
+
+
+def unlooked(delivery: str) -> str:
+    """What a delivery is known by where no file is looked at for it."""
+    return f"{delivery} unlooked"
 
 
 async def watch(suspects: Suspects, *steps: WatchedThread) -> None:

@@ -125,7 +125,7 @@ class Spooling:
         return False
 
     def _keep(self, delivery: Delivery) -> Acknowledgement:
-        observed = without_unsaved(parse(delivery), self._policy)
+        observed = without_unsaved(parse(delivery, looks=False), self._policy)  # where and when, not who
         if observed.kind == "off":
             for file in observed.transcripts:
                 self._reader.read(file)

@@ -27,7 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
 from memctl.domain.support.location import by_key
-from memctl.domain.support.provenance import IMPORTED, is_persons, through
+from memctl.domain.support.provenance import IMPORTED, is_persons, through, unattended
 from memctl.domain.support.text import digest_of
 
 Observed = Observation | Statement
@@ -93,12 +93,14 @@ class EventOrder:
         """Deliveries that memory answered and that have not come."""
         self._hooked = False
         """A hook has reported something. Until then no event is matched by its words, which is expensive."""
+        self._unattended = False
+        """A program began the session, as one of its events says."""
 
     def place(self, events: Iterable[Event]) -> list[OrderedEvent] | None:
         """The events that are new, in order, all behind those placed before but for asides.
 
-        None when one of them does not sort last, repeats what an earlier one reported, or is another version of one.
-        Then nothing was changed.
+        None when one of them does not sort last, repeats what an earlier one reported, is another version of one, or is
+        the first that says that a program began the session. Then nothing was changed.
         """
         came = list(events)
         fresh = self._fresh(came)
@@ -108,6 +110,10 @@ class EventOrder:
             if self._last is not None:
                 return None
             self._hooked = True
+        if not self._unattended and any(getattr(seen, "unattended", False) for _, seen in fresh.values()):
+            if self._last is not None:
+                return None
+            self._unattended = True
         lines = self._place_lines(fresh.values())
         if lines is None or (entries := self._keyed(fresh, lines)) is None:
             return None
@@ -258,6 +264,8 @@ class EventOrder:
                 return None
             placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
             placed.extend(hooks[len(transcripts) :])
+        if self._unattended:
+            placed = [_of_program(each) if _by_hook(each) else each for each in placed]
         placed.sort(key=_BY_KEY)
         return placed
 
@@ -422,6 +430,14 @@ def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent
         if is_persons(event.actor) and not is_persons(other.event.actor):
             event = msgspec.structs.replace(event, actor=other.event.actor)
     return msgspec.structs.replace(first, payload=payload, event=event, hook=others[0].cite)
+
+
+def _of_program(each: OrderedEvent) -> OrderedEvent:
+    """What a hook alone reports of a session that a program began: a hook does not say who asked."""
+    event = each.event
+    if not is_persons(event.actor):
+        return each
+    return msgspec.structs.replace(each, event=msgspec.structs.replace(event, actor=unattended(event.actor)))
 
 
 @functools.cache

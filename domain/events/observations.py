@@ -76,6 +76,8 @@ class SessionStarted(Observation, frozen=True, kw_only=True, omit_defaults=True)
     commit: str = ""
     parent_session: str = ""
     """The session that asked for this one, which is a subagent's."""
+    unattended: bool = False
+    """A program began it: what hooks alone report of it is no person's word."""
 
 
 @event("session.ended")

@@ -125,6 +125,8 @@ def known_actor(actor: str) -> str:
 
 def unattended(actor: str) -> str:
     """The actor of an event where no person is known to sit: what would be the user's word is an agent's."""
+    if member := member_of(actor):
+        return f"{_AGENT}{_THROUGH}{member}"
     return _AGENT if actor in _USERS else actor
 
 

@@ -86,11 +86,13 @@ def parse_hook(
     agent: Agent = "claude-code",
     event_name: str = "",
     started: str = "",
+    *,
+    looks: bool = True,
 ) -> ParsedHook:
     """The events of one delivery, under `hook:<delivery id>` (further ones `:1`, `:2`).
 
     `event_name` is the hook that ran, for clients whose payload does not name it; `started` how the client was, as the
-    delivery's header says. Never raises.
+    delivery's header says. Without `looks` no file is looked at: then each prompt is the client's word. Never raises.
     """
     if len(raw) > _MAX_PAYLOAD:
         return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
@@ -119,7 +121,7 @@ def parse_hook(
     location = normalise(string(payload.get("cwd")))
     alone = any(map(is_unattended, ways)) or _is_ephemeral(payload, agent)
     by_agent = alone or bool(common["subagent"])
-    by_client = not by_agent and name == "UserPromptSubmit" and _by_client(payload, agent, location)
+    by_client = not by_agent and name == "UserPromptSubmit" and (not looks or _by_client(payload, agent, location))
     found = _observations(name, payload, common, "agent" if by_agent else CLIENT if by_client else "user")
     files = _written(payload) if name in _WRITTEN and AGENTS_SHELL not in ways else ()
     begins = name == "SessionStart"

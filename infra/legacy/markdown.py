@@ -102,10 +102,11 @@ def _place_of(project: Path) -> str:
     is no letter and no digit is a dash in the folder's name."""
     for path in islice((each for each in sorted(project.glob("*.jsonl")) if not each.is_symlink()), _LOOKED_AT):
         for line in _lines(path):
-            cwd = Path(normalise(line))
-            for place in (cwd, *cwd.parents):
-                if "".join(each if each.isascii() and each.isalnum() else "-" for each in str(place)) == project.name:
-                    return str(place)
+            cwd, length = normalise(line), len(project.name)
+            place = cwd[:length]
+            ends = cwd[length : length + 1] in ("", "/") or place.endswith("/")
+            if ends and "".join(each if each.isascii() and each.isalnum() else "-" for each in place) == project.name:
+                return place
     return ""
 
 

@@ -85,6 +85,9 @@ _NAMING = {"value": ("name", "key"), "Value": ("Name", "Key"), "VALUE": ("NAME",
 _LONGEST_NAMING = 200
 """Characters of such a name, and of an option in a list of arguments."""
 
+_OF_NAMES = str.maketrans("", "", "-_.")
+"""Signs that such names have."""
+
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 _MOST_COUNTED, _MOST_STATED = 2**40, 2**53
@@ -254,17 +257,19 @@ def _called(object: dict[str, Any], key: str) -> str:
     return key
 
 
-def _option(before: Any) -> str:
-    """The option that a list's next value belongs to, as `--token`; "" where none stands before it."""
-    if before.__class__ is not str or before[:1] != "-" or len(before) > _LONGEST_NAMING:
+def _option(before: Any, pair: bool) -> str:
+    """What a list's next value belongs to: an option, as `--token`, a header, as `X-Api-Key`, or in one of a list's
+    pairs its first value; "" where none stands before it."""
+    if before.__class__ is not str or len(before) > _LONGEST_NAMING or not (pair or "-" in before):
         return ""
     word = before.lstrip("-")
-    return before if len(word) > 2 and word.replace("-", "").replace("_", "").isalnum() else ""
+    return before if len(word) > 2 and word.translate(_OF_NAMES).isalnum() else ""
 
 
 # One function: a case for each type that an event's fields have. It runs on every event, so it calls little further.
-def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:
-    """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands."""
+def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, listed: bool = False) -> bool:
+    """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands. `listed`:
+    the value stands in a list."""
     if isinstance(value, str):
         strings.append(f'"{key}": "{value}"' if key else value)
         return False
@@ -285,9 +290,10 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
     if isinstance(value, (list, tuple)):
         odd = depth > _MAX_DEPTH
         before: Any = None
+        pair = listed and len(value) == 2
         for inner in value:
             if not odd:
-                odd = _collect(inner, strings, _option(before) or key, depth + 1)
+                odd = _collect(inner, strings, _option(before, pair) or key, depth + 1, listed=True)
             before = inner
         return odd
     if isinstance(value, msgspec.Struct):
@@ -327,7 +333,7 @@ class _Rewrite:
         self._left: float = math.inf
         """Characters of the field at hand that are still looked at."""
 
-    def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
+    def value(self, value: Any, key: str = "", depth: int = 0, *, listed: bool = False) -> Any:
         if isinstance(value, str):
             self._left -= min(len(value), TEXT_CAP)
             return self.text(value, key)
@@ -338,7 +344,10 @@ class _Rewrite:
             return {self.value(name): self.value(inner, _called(value, name), depth + 1) for name, inner in kept}
         if isinstance(value, (list, tuple)):
             kept_of = zip(takewhile(self._has_room, value), chain((None,), value), strict=False)
-            return value.__class__(self.value(inner, _option(before) or key, depth + 1) for inner, before in kept_of)
+            pair = listed and len(value) == 2
+            return value.__class__(
+                self.value(inner, _option(before, pair) or key, depth + 1, listed=True) for inner, before in kept_of
+            )
         if isinstance(value, Hunk):
             return self._hunk(value)
         if isinstance(value, msgspec.Struct):

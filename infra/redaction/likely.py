@@ -380,6 +380,15 @@ def of_bytes(value: str, name: str) -> bool:
     return len(set(found)) * 3 >= 2 * min(len(found), 64) and max(found) >= 160 and 4 * rising <= 3 * len(found)
 
 
+def unlike_words(value: str, name: str) -> bool:
+    """Whether what stands where only a secret does, letters alone or not, was neither written by a person for people,
+    nor is filled in later."""
+    if _PLACEHOLDER.search(value) or _PATH.search(value) or _template(value):
+        return False
+    password = "token" not in name.lower() and "key" not in name.lower()
+    return drawn(value) or unspoken(value) or (len(value) >= (6 if password else 12) and not spelt(value))
+
+
 def grouped(value: str, name: str) -> bool:
     """Whether letters in groups of four are no words."""
     return not all(spelt(each) for each in value.lower().split())
@@ -435,6 +444,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         given,
         placed,
         of_bytes,
+        unlike_words,
         grouped,
     )
 }

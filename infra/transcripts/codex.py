@@ -6,6 +6,7 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 """
 
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from memctl.domain.events.event import Micros, NewEvent
@@ -26,6 +27,13 @@ from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded_within, exit_code_of, token_counts
 
+_TERMINALS = ("codex_cli_rs", "codex-tui")
+_WINDOWS = ("codex_vscode", "Codex Desktop", "codex_chatgpt_desktop", "codex_atlas")
+_PERSONS: dict[str | None, tuple[str | None, ...]] = {
+    "cli": _TERMINALS, "vscode": _WINDOWS, None: (None, *_TERMINALS, *_WINDOWS),
+}  # fmt: skip
+"""By the source of a session which originators are clients that a person sits at, those of Codex's makers. The first
+rollouts (2025) name neither, later ones the originator alone."""
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 # Texts in the user's place that the client put there: instructions, surroundings, skills, news of other agents.
@@ -102,10 +110,7 @@ class Codex:
         session.location = normalise(string(meta.get("cwd"))) or session.location
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
-        # What `codex exec` is given is a program's word, or another agent's; so is what is not known to be a person's.
-        # The first rollouts name no place.
-        known = meta.get("source") in (None, "cli", "vscode") and meta.get("originator") != "codex_exec"
-        session.unattended = "subagent" not in source and not known
+        session.unattended = "subagent" not in source and not _is_persons(meta.get("source"), meta.get("originator"))
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(
@@ -182,6 +187,14 @@ class Codex:
                 return [NoticeReceived(kind="title", text=string(event.get("thread_name")), **common)]
             case _:
                 return []
+
+
+def _is_persons(source: Any, originator: Any) -> bool:
+    """Whether a person is known to sit where a session was begun. What `codex exec` is given is a program's word, or
+    another agent's, and so is what any other program asks of Codex's server, which writes `vscode` for all of them."""
+    if not isinstance(originator, (str, NoneType)):
+        return False
+    return isinstance(source, (str, NoneType)) and originator in _PERSONS.get(source, ())
 
 
 def _arguments(value: Any) -> dict[str, Any]:

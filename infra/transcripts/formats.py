@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
+import msgspec
 import orjson
 
 from memctl.domain.events.event import Micros, NewEvent
@@ -13,6 +14,7 @@ from memctl.domain.events.observations import (
     Observation,
     PromptSubmitted,
     ResponseReceived,
+    SessionStarted,
     ToolCalled,
     ToolOutcome,
     session_stream,
@@ -116,6 +118,8 @@ class Session:
 
         `location` is where the line says the session was, `actor` who spoke where the kind of observation does not say.
         """
+        if self.unattended and isinstance(payload, SessionStarted):
+            payload = msgspec.structs.replace(payload, unattended=True)
         return NewEvent(
             stream=session_stream(self.agent, self.id),
             payload=payload,

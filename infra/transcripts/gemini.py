@@ -38,6 +38,8 @@ _OF_HOOKS = patterns.compile(r"\s*<hook_context>.*?</hook_context>\s*", patterns
 _EXIT_CODE = patterns.compile(r"^Exit Code: (-?\d{1,10})\b", patterns.M)
 _CANCELLED = patterns.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", patterns.I)
 _ABSOLUTE = patterns.compile(r"/[^\s\"'`]+")
+_DEEPEST, _MOST_FOLDERS = 64, 10_000
+"""Folders above a path that may be the project's, and all that are looked at in one chat, some tenths of a second."""
 
 
 class GeminiLines:
@@ -50,6 +52,7 @@ class GeminiLines:
         self._path = path
         self._session = Session("gemini-cli")
         self._project = ""
+        self._looks = _MOST_FOLDERS
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return "$set" in record or "$rewindTo" in record or "projectHash" in record or "type" in record
@@ -156,7 +159,10 @@ class GeminiLines:
             return
         for value in given.values():
             for path in _ABSOLUTE.findall(value[:4000])[:20] if isinstance(value, str) else ():
-                for folder in (path, *map(str, Path(path).parents)):
+                for folder in (path, *map(str, Path(path).parents[:_DEEPEST])):
+                    self._looks -= 1
+                    if self._looks < 0:
+                        return
                     if hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest() == self._project:
                         self._session.location = normalise(folder)
                         return

@@ -158,10 +158,44 @@ run_door(load_settings())
 """A door that one delivery holds for ever."""
 
 
-def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: Place, database_url: str) -> None:
+LOOKING = """
+from memctl.api.write import hang_watch
+from memctl.api.write.door import run_door
+from memctl.infra.hooks import payloads
+from memctl.infra.settings import load_settings
+
+def is_expanded(prompt, *others, kept=payloads.is_expanded):
+    while "endless" in prompt:
+        pass
+    return kept(prompt, *others)
+
+hang_watch.HUNG_AFTER_S, hang_watch.LOOKS_EVERY_S = 0.5, 0.05
+payloads.is_expanded = is_expanded
+run_door(load_settings())
+"""
+"""A door that the files of a checkout hold for ever, as it looks whose word a prompt is."""
+
+
+def test_a_prompt_whose_checkout_holds_a_door_is_kept_as_the_clients_word(place: Place, database_url: str) -> None:
     for number, text in enumerate(("before it", "endless", "behind it"), 1):
         spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
     for _ in range(2):  # among others, and alone
+        with looping_door(LOOKING, place, database_url) as first:
+            assert first.wait(60) == hang_watch.EXIT
+    with looping_door(LOOKING, place, database_url) as last:
+        until(lambda: not any(name.endswith(".delivery") for name in place.names()))
+        last.terminate()
+        assert last.wait(30) == 0
+    assert [name for name in place.names() if name.endswith(".refused")] == []
+    with psycopg.connect(database_url) as connection:
+        said_by = connection.execute("SELECT payload->>'text', actor FROM memctl.events ORDER BY occurred_at")
+        assert said_by.fetchall() == [("before it", "user"), ("endless", "system"), ("behind it", "user")]
+
+
+def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: Place, database_url: str) -> None:
+    for number, text in enumerate(("before it", "endless", "behind it"), 1):
+        spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
+    for _ in range(3):  # among others, alone, and without a look at files
         with looping_door(LOOPING, place, database_url) as first:
             assert first.wait(60) == hang_watch.EXIT
         assert sum(name.endswith(".delivery") for name in place.names()) == 3

@@ -78,6 +78,7 @@ def _codex(root: Path, remote: str) -> None:
     lines = [
         {"type": "session_meta", "payload": {
             "id": f"forged-{remote}", "cwd": f"/nowhere/{remote}", "cli_version": "1", "source": "cli",
+            "originator": "codex-tui",
             "timestamp": f"{LONG_AGO}T10:00:00Z", "git": {"repository_url": f"https://{remote}.git", "branch": "main"},
         }},
         {"type": "response_item", "payload": {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import client_sessions
+import msgspec
 import pytest
 from events import as_read
 
@@ -20,8 +21,8 @@ from memctl.api.write.committer import parse
 from memctl.domain.events.event import Event, Micros, NewEvent
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import Agent
-from memctl.domain.session.stream_facts import derive
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.session.stream_facts import StreamFacts, derive
+from memctl.domain.support.provenance import Provenance, spoken_through
 from memctl.infra import hook
 from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES
 from memctl.infra.hooks.payloads import parse_hook
@@ -268,3 +269,39 @@ def test_what_codex_exec_and_copilot_p_were_answered_is_no_word_of_the_users() -
     ]
     done = [copilot.read({"type": type, "data": data, "id": str(n)}, f"#{n}") for n, (type, data) in enumerate(records)]
     assert [event.actor for event in done[2]] == ["agent"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("key", ["", "ci"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("recorded", ["nothing", "other words", "the same"])
+def test_of_a_session_that_a_program_began_what_hooks_report_is_no_word_of_the_users(
+    recorded: str, order: tuple[int, int], key: str
+) -> None:
+    """Codex's hooks do not say who asks. A run that was killed has no line for it, and what is piped in changes one."""
+    asked = json.dumps({**PROMPT, "transcript_path": "/home/dana/.codex/sessions/rollout-1-x.jsonl"}).encode()
+    hooked = list(parse_hook(asked, "d", NOON, "codex").events)
+    texts = {"nothing": [], "other words": [f"Piped in.\n\n{RULE}"], "the same": [RULE]}[recorded]
+    for meta, kept in (
+        ({"source": "exec", "originator": "codex_exec"}, False),
+        ({"source": "cli", "originator": "codex-tui"}, True),
+    ):
+        reader, transcript = Codex(), list[NewEvent]()
+        lines = [("session_meta", {"id": "x", "cwd": "/w/shop", **meta}), *(("response_item", said(t)) for t in texts)]
+        for number, (type, payload) in enumerate(lines, 1):
+            events = reader.read({"type": type, "timestamp": "2026-03-02T12:00:01Z", "payload": payload}, f"#{number}")
+            transcript += events if not isinstance(events, str) else []
+        each = [hooked, transcript]
+        found = [event for which in order for event in each[which]]
+        through = [msgspec.structs.replace(event, actor=spoken_through(event.actor, key)) for event in found]
+        of_all = derive(found[0].stream, read(through if key else found)).drain()
+        persons = {Provenance.USER_TYPED, Provenance.MEMBER}
+        by_persons = [fact for fact in of_all if "quillalone" in str(fact) and getattr(fact, "said_by", "") in persons]
+        assert bool(by_persons) is kept
+        folded = StreamFacts(found[0].stream)
+        stored = read(through if key else found)
+        in_turn = [folded.extend(stored[:1]), folded.extend(stored[1:])]
+        assert all(in_turn) is False or folded.drain() == of_all
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}

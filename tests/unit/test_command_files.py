@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -54,6 +58,12 @@ COMMANDS = {
     ".opencode/command/yaml.md": (f"---yaml\ndescription: x\n---\n{RULE}", RULE),
     ".opencode/command/line.md": (f"---\ndescription: x\n--- {RULE}", RULE),
     ".gemini/commands/other.toml": (f"prompt = '{RULE}'\nyear = 01", RULE),
+    ".gemini/commands/escapes.toml": (
+        f'"pr\\u006Fmpt" = """\n{RULE[:9]}\\u{ord(RULE[9]):04x}\\\n  {RULE[10:]}"""',
+        RULE,
+    ),
+    ".gemini/commands/quotes.toml": (f'# it\'s, "\nx = \'"\'\nprompt = """{RULE} """" # \'', RULE),
+    ".gemini/commands/torn.toml": (f'description = "dates\nprompt = "{RULE}"', RULE),
     ".claude/scheduled_tasks.json": (json.dumps({"tasks": [{"cron": "* * * * *", "prompt": RULE}]}), RULE),
     ".opencode/opencode.json": ('{"command": {"dates": {"template": "{file:command/text.txt}"}}}', RULE),
 }
@@ -224,6 +234,61 @@ def test_files_that_are_dear_to_compare_hold_up_no_prompt(begins: str, expanded:
     assert is_expanded("please mend the exporter of the ledger", str(checkout), "opencode") is expanded
 
 
+MOST_S, MOST_MEMORY = 0.5, 1 << 30
+"""Of a processor and of memory for one prompt. At twice the size the first two took four times as long, and seconds."""
+DEAR = {
+    # `tomllib` looks each name of a dotted key up from the outermost.
+    "a key of many names": ({".gemini/commands/x.toml": "a." * 10_000 + "a = 1\n"}, "fix the dates, please"),
+    # Each piece that is nowhere is looked for in the whole prompt.
+    "many pieces that are nowhere": (
+        {".claude/commands/x.md": "$1" + "aab$1" * 20_000}, "why this: " + "a" * 20_000
+    ),
+    "many pieces that all differ": (
+        {".claude/commands/x.md": "".join(f"$1aab{number}" for number in range(20_000))}, "why this: " + "a" * 20_000
+    ),
+    "settings that name large files again and again": (
+        {f"{'d/' * deep}{name}.json": f'"{{file:{"../" * (deep + name.count("/"))}large.txt}}",' * 60
+         for deep in range(9) for name in ("opencode", ".opencode/opencode", ".claude/scheduled_tasks")}
+        | {"large.txt": "é" * 250_000},
+        "fix the dates, please",
+    ),
+    "a folder of many files": (
+        {f".claude/commands/{number}.txt": "" for number in range(4_000)}, "fix the dates, please"
+    ),
+}  # fmt: skip
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """What asks for more than `MOST_MEMORY` meanwhile gets none."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as said:
+        has = int(said.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (has + MOST_MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says how much memory a process has")
+@pytest.mark.parametrize("made", DEAR)
+def test_whatever_a_clone_holds_a_prompt_costs_no_more_than_its_share(made: str, checkout: Path) -> None:
+    """The door parses one delivery after the other, for all sessions of the machine."""
+    files, prompt = DEAR[made]
+    for name, text in files.items():
+        put(checkout, name, text)
+    (within := checkout / ("d/" * 8)).mkdir(parents=True, exist_ok=True)
+    with within_memory():
+        for look in (
+            lambda: is_expanded(prompt, str(within), "claude-code"),
+            lambda: hooked("claude-code", "s", prompt, within),
+        ):
+            began = time.process_time()
+            look()
+            assert time.process_time() - began < MOST_S
+
+
 def test_no_number_of_files_and_no_link_hides_a_command(checkout: Path) -> None:
     put(checkout, "elsewhere/dates.md", RULE)
     (checkout / ".opencode").mkdir()
@@ -252,6 +317,8 @@ def test_other_prompts_are_no_commands(prompt: str, checkout: Path) -> None:
     put(checkout, ".opencode/command/dates.md", "Use $ARGUMENTS for the dates of this shop.")
     put(checkout, ".opencode/command/all.md", "$ARGUMENTS")
     put(checkout, ".opencode/command/bad.toml", "prompt = [")
+    put(checkout, ".gemini/commands/total.toml", 'description = "Please fix"\nprompt = "Mend {{args}} now."')
+    put(checkout, ".claude/skills/shop/pyproject.toml", '[project]\nname = "please"\ndependencies = ["please"]')
     put(checkout, "opencode.json", '{"$schema": "https://opencode.ai/config.json", "theme": "x"}')
     assert not is_expanded(prompt, str(checkout), "opencode")
     assert not is_expanded(prompt, "relative", "opencode")

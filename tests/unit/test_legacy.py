@@ -20,6 +20,7 @@ from memctl.domain.events.event import Event, Micros, NewEvent, Position
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
 from memctl.domain.language.notes import MemoryNoted, claim_of
 from memctl.infra.legacy import rows
+from memctl.infra.legacy.markdown import notes_in
 from memctl.infra.legacy.meaning import TABLES, events_of, table_of
 from memctl.infra.legacy.rows import NotALegacyStore, rows_of
 from memctl.infra.redaction import prepare_all
@@ -284,3 +285,18 @@ def test_a_row_of_many_columns_takes_time_linear_in_them(tmp_path: Path) -> None
         return time.process_time() - began
 
     assert seconds(2_000) < 4 * seconds(100) + 0.1
+
+
+def test_directories_that_transcripts_name_cost_no_more_than_their_length(tmp_path: Path) -> None:
+    """Each folder above one may be the project's: the whole name of each was written out with dashes."""
+    project = tmp_path / "projects" / "-w-shop"
+    (project / "memory").mkdir(parents=True)
+    (project / "memory" / "a.md").write_text("# A\n\nMoney is Decimal.\n")
+    lines = "".join(json.dumps({"cwd": f"/{number}{'/a' * 450}"}) + "\n" for number in range(60))
+    for number in range(6):
+        (project / f"{number}.jsonl").write_text(lines)
+    (project / "z.jsonl").write_text(json.dumps({"cwd": "/w/shop/src"}) + "\n")
+    began = time.process_time()
+    (note,) = notes_in(project / "memory")
+    assert time.process_time() - began < 0.5
+    assert note.fields["place"] == "/w/shop"

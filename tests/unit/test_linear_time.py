@@ -32,6 +32,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.line_prefixes import prefixes
 from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.formats import Document
+from memctl.infra.transcripts.gemini import GeminiLines
 from memctl.infra.transcripts.reading import parse_document
 from memctl.infra.transcripts.specstory import SpecStory
 from memctl.infra.transcripts.sweagent import _call
@@ -183,6 +184,14 @@ def test_a_document_of_eight_times_the_length_is_read_in_some_eight_times_the_ti
         for size in (12_500, 100_000)
     )
     assert large < 0.06 + 16 * small, f"{small:.3f} s and {large:.3f} s"
+
+
+def test_deep_paths_in_a_chat_of_gemini_cost_no_more_than_those_that_are_looked_at() -> None:
+    """The project is the folder whose digest is known: each folder of a path was looked at, its whole name."""
+    chat, call = GeminiLines(), {"name": "x", "args": {str(number): "/a" * 2_000 for number in range(200)}}
+    chat.read({"sessionId": "s", "projectHash": "0" * 64}, "#1")
+    message = {"id": "m", "type": "gemini", "toolCalls": [call] * 3}
+    assert seconds(lambda place: chat.read(message, place), "#2") < 0.5
 
 
 ASKED = count()
@@ -382,6 +391,11 @@ UNJOINED = (
         "a (b c 1-2 9) key=\n",
         "passwd x",
         "key,\n",
+        'password = os.getenv("X", ',
+        '["authorization", "a ',
+        'name="password" value=',
+        "?token=&password=",
+        "cookie, a=",
     ),
     *("0000000: 4142 4142 4142 4142 \n", "00000000: 4142 4142 0000000", "0000000   a   b   c   d   e   f   g   h\n"),
 )

@@ -458,11 +458,16 @@ NAMED = [
         lambda name, value: {"headerName": name, "headerValue": value},
         lambda name, value: {"name": name, "value": [value]},
         lambda name, value: {"name": name, "value": {"key": "x", "value": f"{name}: {value}"}},
+        lambda name, value: [name, value],
+        lambda name, value: (name, [value]),
+        lambda name, value: json.dumps({"request": {"headers": [{"name": name, "value": value}]}}),
+        lambda name, value: json.dumps({"postData": {"text": json.dumps({name: value})}}, indent=2),
+        lambda name, value: json.dumps({"body": json.dumps({"headers": [[name, value]]})}),
     ],
 )
 @pytest.mark.parametrize(("name", "value"), NAMED)
 def test_the_name_in_a_pair_tells_that_its_value_is_secret(
-    pair: Callable[[str, str], dict[str, Any]], name: str, value: str
+    pair: Callable[[str, str], Any], name: str, value: str
 ) -> None:
     given = {"url": "https://shop.example.com", "headers": [pair("Accept", "application/json"), pair(name, value)]}
     for payload in (ToolCalled(tool="mcp__http__send", input=given), NoticeReceived(kind="k", data=given)):
@@ -470,6 +475,15 @@ def test_the_name_in_a_pair_tells_that_its_value_is_secret(
         assert DRAWN[:8].encode() not in msgspec.json.encode(kept.payload)
         assert b"application/json" in msgspec.json.encode(kept.payload)
         assert prepare(kept) == kept
+
+
+@pytest.mark.parametrize("header", ["X-Api-Key", "x-auth-token", "Proxy-Authorization"])
+def test_the_header_in_a_flat_list_tells_that_the_next_is_secret(header: str) -> None:
+    given = {"rawHeaders": ["Accept", "*/*", header, DRAWN, "Host", "shop.example.com"]}
+    kept = prepare(event(ToolCalled(tool="mcp__http__send", input=given))).payload
+    assert isinstance(kept, ToolCalled)
+    cut = "[redacted:assigned-secret]"
+    assert kept.input["rawHeaders"] == ["Accept", "*/*", header, cut, "Host", "shop.example.com"]
 
 
 @pytest.mark.parametrize("option", ["--token", "--api-key", "--db-password", "-token", "--auth_token"])
@@ -491,6 +505,8 @@ def test_the_option_in_a_list_of_arguments_tells_that_the_next_is_secret(option:
         {"args": ["--token", "$TOKEN", "--output", "build/report-2024.json"]},
         {"args": ["--no-token", "--", "src/a.py"]},
         {"args": ["- password", "kx9QmZr4tLw8"]},
+        {"columns": ["password", "created_at2"], "headers": [["Content-Type", "text/html2"], ["page", DRAWN]]},
+        {"words": ["token", DRAWN[:12], "password"]},
         {"argv": ["bash", "-lc", "git log --since=2024-01-01"]},
     ],
 )
@@ -504,6 +520,7 @@ def test_what_a_pair_or_an_option_only_names_stays(given: dict[str, Any]) -> Non
     [
         lambda n: {"l": ["--password"] * n},
         lambda n: {"l": ["--" + "a" * 190, "b"] * (n // 2)},
+        lambda n: {"l": [["a" * 190, "b"]] * (n // 2)},
         lambda n: {"l": [{"name": "n" * 190, "value": "v", "Value": "v", "VALUE": "v"}] * n},
         lambda n: {"name": "n" * 190, "value": ["v"] * n},
         lambda n: {f"{k}value": "v" for k in range(n)},
@@ -655,9 +672,32 @@ def test_a_secret_of_a_vendor_nobody_heard_of_is_known_by_its_name(text: str) ->
     assert redact(left) == (left, {})
 
 
+@pytest.mark.parametrize("secret", ["u8jzPde0IgxLd6GncfBAepfJ", "69dad8199bfca8b6f3a6a9421cc1c930"])
+@pytest.mark.parametrize("line", [
+    'DB_PASSWORD = os.getenv("DB_PASSWORD", "{}")', 'password = os.environ.get("DB_PASSWORD", "{}")',
+    '$pass = getenv("DB_PASSWORD") ?: "{}";', 'password = os.getenv("X", "{}")', "password: ENV['X'] || '{}'",
+    'val token = System.getenv("X") ?: "{}"', 'let secret = env::var("X").unwrap_or("{}")',
+])  # fmt: skip
+def test_what_a_program_falls_back_on_for_a_secret_is_one(line: str, secret: str) -> None:
+    assert secret not in redact(line.replace("{}", secret))[0]
+
+
+@pytest.mark.parametrize("text", [
+    "jdbc:postgresql://db.internal:5432/shop?user=app&password={}", "https://api.example.com/x?access_token={}&a=1",
+    "ansible_become_pass: {}", "POST /login user=dana&password={}",
+    '{"postData": {"params": [{"name": "password", "value": "{}"}]}}', "wss://acme.dev/?token={}",
+])  # fmt: skip
+def test_of_letters_alone_too_is_what_stands_where_only_a_secret_does(text: str) -> None:
+    secret = "niNQTOZmLtma"
+    assert secret not in redact(text.replace("{}", secret))[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "https://acme.dev/login?password=&token=refreshToken",
+        "ansible_become_pass: '{{ vault_pass }}' and ansible_password=lookup('env', 'SSH_PASS')",
+        "password = os.environ['DB_PASSWORD'] or os.getenv('DB_PASS', 'db_password_name')",
         'cache_key = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"',
         'key: "018427c2-6807-4b10-b33b-3bfc78dd5c73"',
         "primaryKey: user_id_2024_sequence",

@@ -28,6 +28,7 @@ META = {
     "cwd": "/work/agentv/",
     "cli_version": "0.140.0",
     "source": "cli",
+    "originator": "codex-tui",
     "git": {"branch": "main", "commit_hash": "4e48", "repository_url": "https://example.com/o/agentv.git"},
 }
 
@@ -201,21 +202,30 @@ def test_a_line_before_the_session_is_named_is_bad() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "actor"),
+    ("source", "originator", "actor"),
     [
-        ("cli", "user"),
-        ("vscode", "user"),
-        (None, "user"),
-        ("exec", "agent"),
-        ("mcp", "agent"),
-        ("automation", "agent"),
-        ({"custom": "x"}, "agent"),
-        ((None, "codex_exec"), "agent"),
-        ((None, "codex_cli_rs"), "user"),
+        ("cli", "codex_cli_rs", "user"),
+        ("cli", "codex-tui", "user"),
+        ("vscode", "codex_vscode", "user"),
+        ("vscode", "Codex Desktop", "user"),
+        (None, None, "user"),
+        (None, "codex_cli_rs", "user"),
+        ("exec", "codex_exec", "agent"),
+        ("exec", "codex-tui", "agent"),
+        ("mcp", "codex-tui", "agent"),
+        ("automation", None, "agent"),
+        ("cli", None, "agent"),
+        ("cli", "codex_exec", "agent"),
+        ({"custom": "x"}, "codex-tui", "agent"),
+        ("cli", ["codex-tui"], "agent"),
+        (None, "codex_exec", "agent"),
+        (None, "codex_sdk_ts", "agent"),
+        ("vscode", None, "agent"),
+        ("vscode", "nightly_bot", "agent"),  # `codex app-server`, which names its client here alone
+        ("vscode", "codex_sdk_py", "agent"),
     ],
 )
-def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: Any, actor: str) -> None:
+def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: Any, originator: Any, actor: str) -> None:
     asked = item("message", role="user", content=[{"type": "input_text", "text": "always use quartz for dates"}])
-    source, originator = source if isinstance(source, tuple) else (source, META.get("originator", ""))
     found = events(record("session_meta", **{**META, "source": source, "originator": originator}), asked)
     assert [event.actor for event in found if isinstance(event.payload, PromptSubmitted)] == [actor]
