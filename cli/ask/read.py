@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, metavar="QUERY...")
 @reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
@@ -79,6 +79,8 @@ def search(
     memctl search how are tests run --project '*' --explain
     memctl search "decimal" --kind knowledge --since 2026-03-01 --json
     """
+    if not "".join(query).strip():
+        raise click.UsageError('say what to look for, as in `memctl search "how are tests run"`')
     with running() as client:
         received = client.search(
             " ".join(query), **placed(ask.project), limit=min(ask.limit, 50), profile=profile, explain=explain,
