@@ -734,13 +734,15 @@ class TimelineItem(Record, frozen=True, kw_only=True):
 class InjectedItem(Record, frozen=True, kw_only=True):
     """A memory that was put before the agent in a turn, how sure memory was (0 to 1), and the hook that asked.
 
-    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone."""
+    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone. `why`
+    is empty, or says why it was found and not put there."""
 
     id: str
     score: float
     hook: str
     withheld: bool
     title: str = ""
+    why: str = ""
 
 
 class StepItem(Record, frozen=True, kw_only=True):
@@ -773,6 +775,8 @@ class TurnItem(Record, frozen=True, kw_only=True):
     at: str | None
     prompt: str
     injected: list[InjectedItem]
+    left_out: list[InjectedItem]
+    silent: str
     tools: list[tuple[str, int]]
     failures: int
     files: list[str]

@@ -10,14 +10,16 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from memctl.api.queries import bugs, claims, hindsight, memories
+from memctl.api.queries import bugs, claims, hindsight, memories, recalls
 from memctl.api.queries.work import EpisodeFilter, episodes
 from memctl.api.reading import models
+from memctl.api.reading.hindsight import RecalledBlock
 from memctl.api.reading.hindsight import Record as Need
 from memctl.api.reading.pages import total, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit, moment
+from memctl.api.reading.views import BugHit, iso, moment
+from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Outcome, TaskType
 from memctl.domain.support.wording import seen
 
@@ -200,6 +202,37 @@ def _needs(reader: Reader, wanted: Wanted) -> list[Need]:
     ]
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """A block of a session, or a prompt at which memory kept silent."""
+
+    session: str
+    project: str | None
+    block: RecalledBlock
+
+
+SESSIONS_AT_ONCE = 8
+"""Whose blocks are on one page."""
+
+
+def _find_recalls(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+    said = next((each for each in get_args(recalls.Whether) if each == wanted.given["said"]), None)
+    since = None if wanted.since is None else Micros(wanted.since)
+    most = min(limit, SESSIONS_AT_ONCE)
+    page = recalls.recalls(reader, wanted.places, said=said, since=since, limit=most, cursor=cursor)
+    begin, end = ("" if at is None else iso(moment(at)) for at in (wanted.since, wanted.before))
+    items = [
+        Asked(each.session, each.project, block)
+        for each in page.items
+        for block in each.blocks
+        if begin <= block.at and (not end or block.at < end)
+    ]
+    return Found(items, page.next, lambda: None)
+
+
+def _said_by(block: RecalledBlock) -> str:
+    return "held back" if block.withheld else "silent" if block.silent else "spoke"
+
+
 def _whole(cursor: str | None) -> int:
     return int(cursor) if cursor and cursor.isascii() and cursor.isdigit() and len(cursor) < 9 else 0
 
@@ -272,6 +305,21 @@ BUGS = List(
         Column("last seen", lambda b: _at(b.last_seen), "last_seen", "time"),
     ),
     (Choice("text", "Text"), Choice("fixed", "Fixed", ("fixed", "never"))),
+)
+
+RECALLS = List(
+    "recalls",
+    _find_recalls,
+    lambda r: r.block.prompt or r.block.hook,
+    (
+        Column("asked", lambda r: r.block.at, "last_at", "time"),
+        Column("memory", lambda r: _said_by(r.block), kind="text"),
+        Column("said", lambda r: len(r.block.memories)),
+        Column("left out", lambda r: len(r.block.passed_over)),
+        Column("tokens", lambda r: r.block.tokens),
+    ),
+    (Choice("said", "Memory", get_args(recalls.Whether)),),
+    at_once=SESSIONS_AT_ONCE,
 )
 
 HINDSIGHT = List(

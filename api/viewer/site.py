@@ -113,6 +113,7 @@ def site(
         "/bugs": pages.bugs,
         "/knowledge": pages.rows(lists.KNOWLEDGE),
         "/hindsight": pages.rows(lists.HINDSIGHT),
+        "/recalls": pages.rows(lists.RECALLS),
         "/trends": pages.read(pages.trends),
         "/projects": pages.read(pages.projects),
         "/projects/{name:path}": pages.read(pages.project),
