@@ -108,9 +108,10 @@ ANSWERED_VERBS = ("session-start", "search")
 def run(arguments: list[str]) -> bool:
     """Do what `memctl ingest --stdin` and the other verbs of hooks do with these arguments, and end the process with 0.
 
-    False, with nothing done, where they ask for anything else, as `memctl search` does where no client hands it anything.
-    Arguments that are not known are passed over: a client's settings may have been written for another version. memctl's own settings are not loaded: that costs more than the
-    delivery, and a mistake in one of them would lose what was said.
+    False, with nothing done, where they ask for anything else, as `memctl search` does where nothing is handed to it.
+    Arguments that are not known are passed over: a client's settings may have been written for another version.
+    memctl's own settings are not loaded: that costs more than the delivery, and a mistake in one of them would lose
+    what was said.
     """
     options = _options(arguments)
     if options is None:

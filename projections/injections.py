@@ -7,7 +7,7 @@ from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.support.bounded import NARROW, clipped, newest
 from memctl.projections.kernel import Recorded, projection
 
-BLOCKS, SILENCES, MEMORIES, PASSED_OVER = 48, 24, 8, 4
+BLOCKS, SILENCES, MEMORIES, PASSED_OVER = 48, 12, 8, 4
 """Blocks of a session that are kept, and prompts at which memory kept silent; memories of each that were injected, and
 that were passed over."""
 
@@ -27,8 +27,8 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True):
     asked_by: str = ""
     """The event of the hook that asked."""
     silent: str = ""
-    by_files: tuple[str, ...] = ()
-    """The memories that were injected for the files that their work changed."""
+    by_files: tuple[int, ...] = ()
+    """The places, from 1, of the memories that were injected for the files that their work changed."""
 
 
 class Injections(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> In
         ),
         asked_by=str(seen.asked_by) if seen.asked_by is not None else "",
         silent=clipped(seen.silent, 40, NARROW),
-        by_files=tuple(clipped(each.id, 80, NARROW) for each in seen.memories[:MEMORIES] if each.by == "files"),
+        by_files=tuple(place for place, each in enumerate(seen.memories[:MEMORIES], 1) if each.by == "files"),
     )
     spoken = bool(seen.memories)
     place = max((row.located_at, row.location), ((at, block.id), clipped(place_of(event), 400, NARROW)))

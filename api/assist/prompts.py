@@ -121,7 +121,9 @@ def _why_left(each: Found, sure: Collection[str], *, alone: bool) -> PassedOverF
         return "weak"
     if each.id not in sure:
         return "short prompt"
-    return "another error" if each.kind == "bug_pattern" else "unconfirmed"
+    if each.kind == "bug_pattern":
+        return "another error"
+    return "an order" if each.kind == "document" or might_be_obeyed(each.text) else "unconfirmed"
 
 
 def _of_their_sessions(reader: Reader, found: Sequence[Found], lines: Sequence[Line]) -> list[str]:

@@ -119,7 +119,7 @@ def _block(block: Block, known: Mapping[str, Titled], prompts: Mapping[str, str]
     nothing = Titled("", "")
     for rank, (id, score) in enumerate(block.memories, 1):
         kind, title = known.get(id, nothing)
-        memories.append(RecalledMemory(id, rank, score, kind, title, "files" if id in block.by_files else ""))
+        memories.append(RecalledMemory(id, rank, score, kind, title, "files" if rank in block.by_files else ""))
     passed_over = [
         PassedOver(id, score, why, BECAUSE.get(why, why), *known.get(id, nothing))
         for id, score, why in block.passed_over

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
+from uuid import UUID
 
 import click
 import msgspec
@@ -123,7 +124,7 @@ def show(id: str, as_json: bool) -> None:
     if as_json:
         print_json(answer.json)
     else:
-        _print_thing(answer.value)
+        print_thing(answer.value)
 
 
 @click.command()
@@ -325,7 +326,7 @@ def _print_solution(best: ShownSolution, mean_resolve_s: float | None) -> None:
                 click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
 
 
-def _print_thing(thing: Thing) -> None:
+def print_thing(thing: Thing) -> None:
     item = thing.item
     click.echo(click.style(f"{thing.kind} {line(str(item.get('id', '')))}", bold=True))
     if thing.kind in ("episode", "task"):
@@ -408,6 +409,21 @@ class _Pattern(msgspec.Struct):
     sessions: list[_Name]
 
 
+_INNER = ("lineage",)
+"""What only the fold needs of the parts of a row."""
+_SHOWN_AS = {"stream": "session"}
+
+
+def _is_id(value: Json) -> bool:
+    if not isinstance(value, str) or len(value) != 36:
+        return False
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _print_evidence(each: Evidence) -> None:
     holds = "" if each.holds else click.style(" (no longer reads so)", fg="red")
     source = f"{line(each.source.agent)} {line(each.source.session)}"
@@ -426,9 +442,14 @@ def _print_field(name: str, value: Json, indent: str) -> None:
     elif isinstance(value, list):
         click.echo(f"{indent}{line(label)}:")
         for each in value[:20]:
-            if isinstance(each, (dict, list)):
-                content = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
-                print_lines(f"{indent}  - {line(content)[:300]}")
+            if isinstance(each, dict):
+                begins = f"{indent}  - "
+                for inner, field in each.items():
+                    if field not in (None, "", [], {}) and inner not in _INNER and not _is_id(field):
+                        _print_field(_SHOWN_AS.get(inner, inner), field, begins)
+                        begins = f"{indent}    "
+            elif isinstance(each, list):
+                print_lines(f"{indent}  - {', '.join(line(str(one)) for one in each)}")
             else:
                 print_lines(f"{indent}  - {line(str(each))}")
     elif isinstance(value, str) and "\n" in value:
@@ -436,5 +457,7 @@ def _print_field(name: str, value: Json, indent: str) -> None:
         for text in value.splitlines():
             print_lines(f"{indent}  > {text}")
     else:
-        shown = when(value) if isinstance(value, str) and name.endswith(("_at", "_seen")) else str(value)
+        shown = (
+            when(value) if isinstance(value, str) and (name == "at" or name.endswith(("_at", "_seen"))) else str(value)
+        )
         print_lines(f"{indent}{label}: {shown}")

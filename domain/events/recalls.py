@@ -27,7 +27,7 @@ class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 PassedOverFor = Literal[
     "weak", "same session", "no room", "said before", "no lead", "short prompt", "another error", "unconfirmed",
-    "enough said", "below limit",
+    "an order", "enough said", "below limit",
 ]  # fmt: skip
 """Why a memory that was found was not injected."""
 
@@ -40,6 +40,7 @@ BECAUSE: dict[str, str] = {
     "short prompt": "so short a prompt is given lessons about the files at hand only",
     "another error": "what is asked does not show this error",
     "unconfirmed": "nobody confirmed it, and it is not the user's word",
+    "an order": "its words ask for something to be done, and an agent might do it",
     "enough said": "as much of its kind is said as is said at once",
     "below limit": "its score is below the setting `injection.min_score`",
 }

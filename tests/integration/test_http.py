@@ -766,6 +766,32 @@ def test_what_was_found_for_a_prompt_and_not_said_is_recorded_with_why(api: Api,
     assert not any(said for _, said in recorded())
 
 
+@pytest.mark.parametrize(
+    ("session", "prompt", "cwd", "silent", "considered"),
+    [
+        ("brief", "go on", ATLAS, "nothing asked", False),
+        ("lost", "which colours do the maps have by now?", "/nowhere/known", "no project", False),
+        ("weak", "등고선 말고 부엌의 주전자는 겨울이 오기 전에 고쳐야 하나?", ATLAS, None, True),
+    ],
+)
+def test_that_nothing_is_said_at_a_prompt_is_recorded_with_why(
+    session: str, prompt: str, cwd: str, silent: str | None, considered: bool, api: Api, memory: Remembered
+) -> None:
+    asked = {"hook_event_name": "UserPromptSubmit", "cwd": cwd, "session_id": session}
+    assert told_at(api, **asked, prompt=prompt) == (204, "")
+
+    def recorded() -> list[tuple[str | None, bool, bool]]:
+        with connect(memory.database_url) as connection:
+            return connection.execute(
+                "SELECT payload->>'silent', payload ? 'passed_over', payload ? 'memories' FROM memctl.events"
+                " WHERE type = 'memory.recalled' AND session_id = %s",
+                [session],
+            ).fetchall()
+
+    until(recorded, "that memory kept silent")
+    assert recorded() == [(silent, considered, False)]
+
+
 def test_a_subagent_starts_with_what_bears_on_the_task_that_it_was_handed(api: Api) -> None:
     task = {"prompt": "이제부터 지도 색상은 항상 등고선보다 밝게 해줘", "subagent_type": "Explore"}
     here = {"session_id": "hands", "cwd": ATLAS}

@@ -42,6 +42,7 @@ from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.event import YEAR_9999, Micros
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
@@ -68,6 +69,8 @@ PAGES = (
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
+    "/recalls",
+    "/recalls?said=spoken",
     "/hindsight",
     "/hindsight?recalled=no&sort=seconds",
     "/trends",
@@ -120,6 +123,8 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
                 append(connection, 1, [asked, *used])
             note = MemoryNoted(text="The tides are computed before the tests run.")
             append(connection, 1, [msgspec.structs.replace(stated(NOTES, note), actor="agent", location=TWINS[0])])
+            silent = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver("m-gone", 0.31, "weak"),))
+            append(connection, 1, [stated("session/claude-code/backwards", silent, "kept-silent", at=89_700)])
             for number in range(45):
                 said = PromptSubmitted(line=f"l{number}", text=f"said {number}")
                 append(connection, 1, [observed(said, session="long", at=50_000 + number)])
@@ -178,6 +183,16 @@ def test_whoever_is_not_signed_in_is_led_to_the_door_and_told_nothing(viewer: Vi
         assert "ledger" not in stranger.get("/sign-in").text
         assert stranger.get("/v1/stats").status_code == 401
         assert stranger.post("/sign-in", data={"token": "guess"}).status_code == 403
+
+
+def test_where_memory_kept_silent_the_viewer_says_what_was_considered_and_why_it_was_left_out(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        for path in ("/recalls?said=silent", "/sessions/backwards"):
+            page = browser.get(path).text
+            assert html.unescape(page).count(SILENT[""]) >= 1, path
+            assert BECAUSE["weak"] in html.unescape(page)
+        assert SILENT[""] not in html.unescape(browser.get("/recalls?said=spoken").text)
+        assert browser.get("/recalls?as=json").json()[0]["block"]["silent"] == SILENT[""]
 
 
 def test_many_projects_stand_on_several_pages_each_on_one(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
