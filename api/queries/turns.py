@@ -1,7 +1,7 @@
 """A session in turns (what was asked, what memory added, what was done, what came of it), and event by event."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ from memctl.api.queries.recalls import Titled, titles
 from memctl.api.reading.evidence import origin_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import InjectedItem, StepItem, TimelineItem, TurnItem
-from memctl.api.reading.views import Page, iso, moment
+from memctl.api.reading.views import Page, iso, known_time, moment
 from memctl.domain.events.event import Position
 from memctl.domain.events.event_order import EventOrder, OrderedEvent, preferred
 from memctl.domain.events.observations import (
@@ -104,7 +104,8 @@ def _titled(reader: Reader, found: list[TurnItem]) -> list[TurnItem]:
 
 
 def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) -> Page[TimelineItem]:
-    """Events of a stream in the order in which the log has them, from beyond the position `after`.
+    """Events of a stream from beyond the position `after`: those of a page in order of time, and one that came without
+    a time behind what came before it.
 
     `next` is the position that the next page is asked with. Erased events are left out.
     """
@@ -126,13 +127,23 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
             position=event.position,
             type=event.type,
             actor=event.actor,
-            occurred_at=iso(moment(event.occurred_at)),
+            occurred_at=known_time(event.occurred_at),
+            recorded_at=iso(moment(event.recorded_at)),
             source=origin_of(event),
             payload=msgspec.to_builtins(event.payload),
         )
         for event in (found[id] for id, _ in rows[:limit] if id in found)
     ]
+    items = [item for _, item in sorted(_carried(items), key=lambda each: each[0])]
     return Page(items, str(rows[limit - 1][1]) if len(rows) > limit else None)
+
+
+def _carried(items: Iterable[TimelineItem]) -> Iterator[tuple[str, TimelineItem]]:
+    """Each with its time, or with that of the one before it."""
+    at = ""
+    for item in items:
+        at = item.occurred_at or at
+        yield at, item
 
 
 def position_of(reader: Reader, event_id: str) -> int:

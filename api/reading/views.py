@@ -282,6 +282,11 @@ def shown_as(row: Any, item: type[T], **more: object) -> T:
     return msgspec.convert({**shown(row), **more}, item)
 
 
+def known_time(at: int) -> str | None:
+    """The moment of an event (microseconds); None of one that came without a time."""
+    return iso(moment(at)) if at > 0 else None
+
+
 def iso(at: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
     return at.isoformat().replace("+00:00", "Z")

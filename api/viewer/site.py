@@ -410,20 +410,22 @@ class _Pages:
 
     def correct(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said something of a thing: its page, with that."""
-        id, said = corrections.correct(self._handler, given, caller), str(given.get("say", ""))
-        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded.", caller, said), caller)()
+        id, position = corrections.correct(self._handler, given, caller)
+        seen, said = corrections.shows(self._readers, caller, position), str(given.get("say", ""))
+        done = "It is recorded." if seen else "It is recorded. What stands here does not show it yet: memory is behind."
+        return self._readers.read(lambda reader: self._thing(reader, id, done, caller, said), caller)()
 
     def _thing(self, reader: Reader, asked: str, done: str, caller: Caller, said: str = "") -> Draw:
         found = queries.thing(reader, asked)
         id = str(found.item["id"])
-        feedback = one(reader, models.memory_feedback, id)
+        feedback = one(reader, models.memory_feedback, str(found.item.get("memory_id") or id))
         pinned = said == "pin" or (said != "unpin" and feedback is not None and feedback.pinned)
         offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
         words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
             render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
             bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
-            offered=offered, words=words, at="things", project=ANYWHERE,
+            offered=offered, words=words, feedback=feedback, at="things", project=ANYWHERE,
         )  # fmt: skip
 
     def event(self, reader: Reader, request: Request) -> Draw:

@@ -41,7 +41,7 @@ from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.event import YEAR_9999, Micros
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolFailed
 from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import connect
@@ -123,6 +123,8 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
                 append(connection, 1, [asked, *used])
             note = MemoryNoted(text="The tides are computed before the tests run.")
             append(connection, 1, [msgspec.structs.replace(stated(NOTES, note), actor="agent", location=TWINS[0])])
+            notice = observed(NoticeReceived(line="b3", kind="title", text="Backwards"), session="backwards")
+            append(connection, 1, [msgspec.structs.replace(notice, occurred_at=Micros(0))])
             silent = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver("m-gone", 0.31, "weak"),))
             append(connection, 1, [stated("session/claude-code/backwards", silent, "kept-silent", at=89_700)])
             for number in range(45):
@@ -872,6 +874,41 @@ def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: V
         assert "It is recorded." in client.post("/things", data={**asked, "say": "helped"}, headers=headers).text
         refused = client.post("/things", data={**asked, "say": "anything"}, headers=headers)
         assert (refused.status_code, "nothing of that kind" in refused.text) == (422, True)
+
+
+def test_what_was_just_settled_waits_no_more(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        what, id = re.findall(r'name="what" value="(claim)"><input type="hidden" name="id" value="([^"]+)"',
+                              client.get("/waiting").text)[0]  # fmt: skip
+        page = client.post("/waiting", data={"what": what, "id": id, "key": "k"}, headers={"Origin": viewer.url}).text
+        assert ("Rejected." in page, id in page) == (True, False)
+
+
+def test_what_was_said_of_a_thing_stands_on_its_page_and_of_an_error_too(viewer: Viewer, memory: Remembered) -> None:
+    with viewer.signed_in() as client:
+        bug = html.unescape(re.findall(r'href="/things/([^"?]+)"', client.get("/bugs").text)[0])
+        asked = {"id": bug, "say": "misled", "key": "misled"}
+        page = client.post("/things", data=asked, headers={"Origin": viewer.url}).text
+        assert "does not show it yet" in page, "nobody folds"
+        drainer = Drainer(memory.database_url)
+        catch_up(drainer)
+        drainer.close()
+        page = client.post("/things", data=asked, headers={"Origin": viewer.url}).text
+        assert "It is recorded.</p>" in page
+        assert "It was rated 1×" in page
+        assert "it ranks lower for it" in client.get(f"/things/{bug}").text
+
+
+def test_an_event_without_a_time_stands_where_it_came_and_says_when(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/sessions/backwards?after=0").text
+        assert "without a time, came" in page
+        assert "1970" not in page
+        [event] = [
+            id for id, rest in re.findall(r'<li id="e-([^"]+)"(.*?)</li>', page, re.S) if "without a time" in rest
+        ]
+        assert "1970" not in client.get(f"/events/{event}").text
+        assert client.get(f"/v1/events/{event}").json()["occurred_at"] is None
 
 
 def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: Viewer) -> None:
