@@ -153,11 +153,12 @@ def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | Non
 def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     given = wanted.given
     asked = EpisodeFilter(
-        task_type=given["type"] or None, outcome=given["outcome"] or None, file=given["file"] or None,
+        task_type=given["type"] or None, outcome=given["outcome"] or None,
+        status=given["status"] or None, file=given["file"] or None,
         error=given["error"] or None, since=wanted.since, before=wanted.before,
     )  # fmt: skip
     page = episodes(reader, wanted.places, asked, order=wanted.order, limit=limit, cursor=cursor)
-    among = [*within(models.episodes, wanted.places), *asked.conditions()]
+    among = [*within(models.episodes, wanted.places), *asked.conditions(reader)]
     return Found(page.items, page.next, lambda: total(reader, models.episodes, among))
 
 
@@ -274,6 +275,7 @@ WORK = List(
     (
         Choice("file", "File"),
         Choice("error", "Error"),
+        Choice("status", "Status", ("open", "done")),
         Choice("outcome", "Ended as", get_args(Outcome)),
         Choice("type", "Type", get_args(TaskType)),
     ),

@@ -253,7 +253,8 @@ def _show(seen: Preview) -> None:
         lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {number(seen.sessions, 'session')}")
     if seen.statements_about:
         at_least = "" if seen.exact else "at least "
-        lines.append(f"with {at_least}{seen.statements_about:,} statements about what would be gone")
+        about = number(seen.statements_about, "statement")
+        lines.append(f"with {at_least}{about} about what would be gone")
     print_lines(*lines)
     if seen.consequences:
         columns = [

@@ -608,12 +608,14 @@ def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> No
     with api.client() as client:
         memory = client.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
         pinned = client.command("pin", "pin-undone", memory=memory, by="user").json["event_id"]
-    with pytest.raises(BadlyAsked, match="a person says"):
+    with pytest.raises(BadlyAsked, match="a person says") as refused:
         verb("undo", pinned)  # at no terminal, so by an agent
+    assert "in a terminal of your own" in str(refused.value.hint), "it is said what to do"
     out = at_a_terminal("undo", pinned, "--json")
     assert json.loads(out)["recorded"] == {"memory": memory, "pinned": False}
     with pytest.raises(NotUndone):
         verb("undo", json.loads(verb("note", "maps are drawn at night", "--json")[1])["event_id"])
+    assert "no person's terminal is here" in verb("note", "maps are drawn by day")[2], "it is said why it waits"
 
 
 def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:

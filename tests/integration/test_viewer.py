@@ -66,6 +66,7 @@ PAGES = (
     "/work",
     "/work?file=.py&outcome=success",
     "/work?file=no-such-file",
+    "/work?status=open",
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
@@ -909,6 +910,19 @@ def test_an_event_without_a_time_stands_where_it_came_and_says_when(viewer: View
         ]
         assert "1970" not in client.get(f"/events/{event}").text
         assert client.get(f"/v1/events/{event}").json()["occurred_at"] is None
+
+
+def test_work_that_is_open_is_listed_by_itself(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        of = {each: set(re.findall(r'<th scope="row">\s*<a href="/things/([^"]+)"',
+              client.get(f"/work?status={each}").text)) for each in ("open", "done", "")}  # fmt: skip
+        by_task = client.get("/v1/tasks", params={"status": "open", "project": "*", "limit": 200}).json()["items"]
+        still = {each["description"] for each in by_task}
+        assert of["open"]
+        assert of["done"]
+        assert of["open"].isdisjoint(of["done"])
+        for id in of["open"]:
+            assert client.get(f"/v1/things/{id}").json()["item"]["description"] in still
 
 
 def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: Viewer) -> None:

@@ -258,7 +258,13 @@ def test_a_command_is_called_by_its_name_alone_and_in_its_group(name: str) -> No
         *((word, "memctl forget") for word in ("delete", "remove", "rm")),
         *((word, "memctl search") for word in ("find", "recall", "serch")),
         *((word, "memctl note") for word in ("add", "remember")),
-        *(("logs", "memctl doctor"), ("ui", "memctl view"), ("get", "memctl show"), ("settings", "memctl config")),
+        *(
+            ("unpin", "memctl pin ID --off"),
+            ("stop-all", "memctl down"),
+            ("ui", "memctl view"),
+            ("get", "memctl show"),
+            ("settings", "memctl config"),
+        ),
         *(
             ("version", "memctl --version"),
             ("help", "memctl --help"),
@@ -291,6 +297,7 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
     ("words", "said"),
     [
         (["cost"], "Did you mean `memctl stats`?"),
+        (["logs"], "Did you mean `memctl doctor`? The logs are files in the folder `log` of the data directory."),
         (["todo"], "Did you mean `memctl tasks --status open`?"),
         (["project", "shop"], "A project is shown by `memctl project show shop`."),
         (["project", "shwo"], "Did you mean 'show'?"),
