@@ -24,8 +24,6 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True):
     withheld: bool = False
     passed_over: tuple[tuple[str, float, str], ...] = ()
     """What was found and not injected, with its score and why."""
-    asked_by: str = ""
-    """The event of the hook that asked."""
     silent: str = ""
     by_files: tuple[int, ...] = ()
     """The places, from 1, of the memories that were injected for the files that their work changed."""
@@ -61,7 +59,6 @@ def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> In
             (clipped(each.id, 80, NARROW), _score(each.score), clipped(each.why, 40, NARROW))
             for each in seen.passed_over[:PASSED_OVER]
         ),
-        asked_by=str(seen.asked_by) if seen.asked_by is not None else "",
         silent=clipped(seen.silent, 40, NARROW),
         by_files=tuple(place for place, each in enumerate(seen.memories[:MEMORIES], 1) if each.by == "files"),
     )

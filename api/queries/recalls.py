@@ -1,6 +1,6 @@
 """What memory put before agents, held back, or kept to itself: by session, the newest first."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import shown_at
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.domain.events.recalls import BECAUSE, SILENT
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled
 from memctl.domain.language.prompts import said_in
 from memctl.infra.log.read import read_versions
 from memctl.projections.injections import Block
@@ -60,7 +60,7 @@ def recalls(
             *(id for block in every for id, _, _ in block.passed_over),
         },
     )
-    prompts = _prompts(reader, {block.asked_by for block in every if block.asked_by})
+    prompts = _prompts(reader, [block.id for block in every])
     projects = projects_of(reader)
     items = [
         SessionRecalls(
@@ -101,22 +101,36 @@ def titles(reader: Reader, ids: Collection[str]) -> dict[str, Titled]:
     return found
 
 
-def _prompts(reader: Reader, events: Iterable[str]) -> dict[str, str]:
-    """The words of prompts, in short, by their events; none of what was erased."""
-    versions = read_versions(reader.connection, reader.space_id, [UUID(each) for each in sorted(events)])
+class _Asked(NamedTuple):
+    """The event that asked, and its words in short."""
+
+    event: str
+    words: str
+
+
+def _prompts(reader: Reader, recalls: Sequence[str]) -> dict[str, _Asked]:
+    """The prompts that asked, by the event of what memory said; none of what was erased: no row holds them."""
+    asked = {
+        str(id): each.payload.asked_by
+        for id, of_one in read_versions(reader.connection, reader.space_id, map(UUID, recalls)).items()
+        for each in of_one
+        if isinstance(each.payload, MemoryRecalled) and each.payload.asked_by is not None
+    }
+    prompts = read_versions(reader.connection, reader.space_id, set(asked.values()))
     limits = limits_of(reader)
-    return {
-        str(id): " ".join(said_in(each.payload.text).words.split())[:SHORT]
-        for id, of_one in versions.items()
+    words = {
+        id: " ".join(said_in(each.payload.text).words.split())[:SHORT]
+        for id, of_one in prompts.items()
         for each in of_one
         if isinstance(each.payload, PromptSubmitted)
         and (limits is None or not limits.locations.isdisjoint(shown_at(each)))
     }
+    return {recall: _Asked(str(event), words[event]) for recall, event in asked.items() if event in words}
 
 
-def _block(block: Block, known: Mapping[str, Titled], prompts: Mapping[str, str]) -> RecalledBlock:
+def _block(block: Block, known: Mapping[str, Titled], prompts: Mapping[str, _Asked]) -> RecalledBlock:
     memories = []
-    nothing = Titled("", "")
+    nothing, asked = Titled("", ""), prompts.get(block.id, _Asked("", ""))
     for rank, (id, score) in enumerate(block.memories, 1):
         kind, title = known.get(id, nothing)
         memories.append(RecalledMemory(id, rank, score, kind, title, "files" if rank in block.by_files else ""))
@@ -126,6 +140,5 @@ def _block(block: Block, known: Mapping[str, Titled], prompts: Mapping[str, str]
     ]
     return RecalledBlock(
         block.id, iso(moment(block.at)), block.hook, block.tokens, block.withheld, memories, passed_over,
-        silent="" if memories else SILENT.get(block.silent, block.silent), event=block.asked_by,
-        prompt=prompts.get(block.asked_by, ""),
+        silent="" if memories else SILENT.get(block.silent, block.silent), event=asked.event, prompt=asked.words,
     )  # fmt: skip

@@ -303,7 +303,7 @@ BUGS = List(
     (
         Column("fixed", lambda b: b.resolutions, "resolutions"),
         Column("seen", lambda b: b.occurrences, "occurrences"),
-        Column("s to fix", lambda b: b.mean_resolve_s),
+        Column("seconds to fix", lambda b: b.mean_resolve_s),
         Column("last seen", lambda b: _at(b.last_seen), "last_seen", "time"),
     ),
     (Choice("text", "Text"), Choice("fixed", "Fixed", ("fixed", "never"))),

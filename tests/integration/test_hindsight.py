@@ -141,6 +141,10 @@ def test_where_memory_kept_silent_is_shown_with_the_prompt_and_why(door: Door) -
     assert (over.title, over.because) == (keyed.row.title, BECAUSE["weak"])
     assert of_three.blocks[0].memories[0].by == "files"
 
+    planned = forget.plan(door.known(), match="Why does rtk fail here?")
+    forget.forget(load_settings(), door.connection, 1, planned, None)
+    assert shown("silent") == {"two": [asked[0], ("", SILENT[""])]}, "its row holds nothing of the prompt"
+
 
 def test_what_is_looked_up_by_key_is_named_by_what_it_says(door: Door) -> None:
     append(door.connection, 1, [*session("one", 0), *session("two", HOUR)])
