@@ -86,7 +86,7 @@ class OneOf(click.Choice):  # type: ignore[type-arg]
 since = click.option("--since", type=Moment(), metavar="DATE", help=f"Only what happened from this day on ({_DAYS}).")
 """The option of verbs that look at what is not older."""
 
-before = click.option("--before", type=Moment(), metavar="DATE", help=f"Only what happened before this day ({_DAYS}).")
+before = click.option("--before", type=Moment(), metavar="DATE", help="Only what happened before this day.")
 """The option of verbs that look at what is older."""
 
 

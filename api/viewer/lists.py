@@ -211,14 +211,14 @@ class Asked(msgspec.Struct, frozen=True):
     block: RecalledBlock
 
 
-SESSIONS_AT_ONCE = 8
+_SESSIONS_AT_ONCE = 8
 """Whose blocks are on one page."""
 
 
 def _find_recalls(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     said = next((each for each in get_args(recalls.Whether) if each == wanted.given["said"]), None)
     since = None if wanted.since is None else Micros(wanted.since)
-    most = min(limit, SESSIONS_AT_ONCE)
+    most = min(limit, _SESSIONS_AT_ONCE)
     page = recalls.recalls(reader, wanted.places, said=said, since=since, limit=most, cursor=cursor)
     begin, end = ("" if at is None else iso(moment(at)) for at in (wanted.since, wanted.before))
     items = [
@@ -321,7 +321,7 @@ RECALLS = List(
         Column("tokens", lambda r: r.block.tokens),
     ),
     (Choice("said", "Memory", get_args(recalls.Whether)),),
-    at_once=SESSIONS_AT_ONCE,
+    at_once=_SESSIONS_AT_ONCE,
 )
 
 HINDSIGHT = List(

@@ -46,11 +46,10 @@ def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
 @click.command()
 @reading(limit=10)
 @since
-@click.option("--spoken", "said", flag_value="spoken", help="Only where memory said something.")
-@click.option("--silent", "said", flag_value="silent", help="Only prompts at which memory kept silent, and why.")
+@click.option("--spoken", "said", flag_value="spoken", help="Only where memory spoke.")
+@click.option("--silent", "said", flag_value="silent", help="Only prompts at which it did not.")
 def recalls(ask: Reading, since: str | None, said: str | None) -> None:
-    """What memory put before agents and what it kept to itself, with why: by session, each block with its hook and its
-    memories, with rank and score.
+    """What memory put before agents, and what it left out and why: by session and hook, with rank and score.
 
     \b
     memctl recalls

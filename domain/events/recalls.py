@@ -72,9 +72,8 @@ class PassedOver(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @event("memory.recalled")
 class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
-    """Memory was put before an agent, or was asked at a prompt and kept silent: then there are no memories, and
-    `silent` says why where `passed_over` does not. `asked_by` is the event of the hook that asked; `tokens` what it
-    took, about.
+    """Memory was put before an agent, or kept silent at a prompt: then `silent` or `passed_over` says why. `asked_by`
+    is the event of the hook that asked; `tokens` what it took, about.
 
     `withheld`: it was held back, so that work without memory can be compared; the memories are those that there were.
     """

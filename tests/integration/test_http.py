@@ -618,6 +618,15 @@ def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> No
     assert "no person's terminal is here" in verb("note", "maps are drawn by day")[2], "it is said why it waits"
 
 
+def test_who_only_looks_what_would_be_forgotten_does_not_wait_for_the_vector_stores_client(api: Api) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "memctl.cli", "forget", "--match", "coastline", "--dry-run"],
+        env={**os.environ, **api.environment}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "what holds that text" in done.stdout
+    assert "qdrant_client" not in done.stderr
+
+
 def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:
     with pytest.raises(MemctlError) as missing:
         verb("show", "no-such-id")
