@@ -45,8 +45,14 @@ if TYPE_CHECKING:
     from memctl.api.reading.views import Json
 
 
+def _words(ctx: click.Context, param: click.Parameter, query: tuple[str, ...]) -> tuple[str, ...]:
+    if not "".join(query).strip():
+        raise click.UsageError('say what to look for, as in `memctl search "how are tests run"`', ctx)
+    return query
+
+
 @click.command()
-@click.argument("query", nargs=-1, metavar="QUERY...")
+@click.argument("query", nargs=-1, metavar="QUERY...", callback=_words)
 @reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
@@ -80,8 +86,6 @@ def search(
     memctl search how are tests run --project '*' --explain
     memctl search "decimal" --kind knowledge --since 2026-03-01 --json
     """
-    if not "".join(query).strip():
-        raise click.UsageError('say what to look for, as in `memctl search "how are tests run"`')
     with running() as client:
         received = client.search(
             " ".join(query), **placed(ask.project), limit=min(ask.limit, 50), profile=profile, explain=explain,
