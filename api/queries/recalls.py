@@ -37,7 +37,7 @@ def recalls(
     reader: Reader, places: Places, *, said: Whether | None = None, since: Micros | None = None, limit: Limit = 20,
     cursor: Cursor = None,
 ) -> Page[SessionRecalls]:  # fmt: skip
-    """What memory put before agents, by session, the newest first: each block with its hook, its tokens, and its memories
+    """What memory put before agents, by session, the newest first: each block with its hook, its tokens, its memories
     with rank and score; `withheld` where it was held back to compare. `said`: only where it spoke, or kept silent."""
     p = models.injections
     conditions = [*within(p, places), *between(p, "last_at", since, None)]

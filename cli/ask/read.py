@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from uuid import UUID
 
 import click
@@ -45,14 +45,19 @@ if TYPE_CHECKING:
     from memctl.api.reading.views import Json
 
 
-def _words(ctx: click.Context, param: click.Parameter, query: tuple[str, ...]) -> tuple[str, ...]:
-    if not "".join(query).strip():
-        raise click.UsageError('say what to look for, as in `memctl search "how are tests run"`', ctx)
-    return query
+class _Query(click.Argument):
+    """What is looked for; where it is missing it is said how it is given."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            why = 'say what to look for, as in `memctl search "how are tests run"`'
+            raise click.UsageError(why, ctx) from None
 
 
 @click.command()
-@click.argument("query", nargs=-1, metavar="QUERY...", callback=_words)
+@click.argument("query", nargs=-1, required=True, cls=_Query)
 @reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
