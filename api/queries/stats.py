@@ -19,12 +19,13 @@ from memctl.api.reading.counts import (
     Generation,
     LogProgress,
     ModelCalls,
+    ModelUse,
     Outbox,
     ShardProgress,
     Stats,
     Use,
 )
-from memctl.api.reading.pages import Condition, all_of, between, built, table_of, within
+from memctl.api.reading.pages import Condition, all_of, between, built, field_of, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -62,21 +63,22 @@ def counts(reader: Reader, places: Places, since: int | None = None, before: int
     """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
     totals, uses = totals_of(reader, places, since, before), uses_of(reader)
-    models = {}
+    rows = {}
     for p in projections():
         if not built(reader, p):
             continue
         row = single_row(
             connection, sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
         )
-        models[p.name] = row[0]
+        rows[p.name] = row[0]
     by_type = _events_by_type(reader)
     return Counts(
         scope=places.scope,
         totals=totals,
         measures=measures(totals, uses),
         uses=uses,
-        read_models=models,
+        models=models_of(reader, places, since, before),
+        read_models=rows,
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
     )
 
@@ -90,6 +92,9 @@ def state(reader: Reader) -> EngineState:
         bytes={} if reader.apart else sizes(reader),
     )
 
+
+MOST_MODELS = 50
+"""That are named."""
 
 AT_ONCE = 2_000_000
 """Positions of the log that one statement counts: a second's work."""
@@ -203,6 +208,25 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
     return dict(zip((*SUMMED, "days"), row, strict=True)) | endings(
         reader, places, None if first is None else first * DAY, None if end is None else end * DAY
     )
+
+
+_TOKENS = ("tokens_in", "tokens_out", "tokens_cached")
+
+
+def models_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> list[ModelUse]:
+    """What models the sessions used that were last heard of in that time, the one with the most output first."""
+    p = models.sessions
+    here = Condition(sql.SQL("space_id = %s"), (reader.space_id,))
+    where, values = all_of([here, *within(p, places), *between(p, "last_at", since, before)])
+    sums = sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(field_of(p, name)) for name in _TOKENS)
+    found = reader.connection.execute(
+        sql.SQL("SELECT coalesce({}, ''), count(*), {} FROM {} WHERE {} GROUP BY 1 ORDER BY 4 DESC, 1 LIMIT {}").format(
+            field_of(p, "model"), sums, table_of(reader, p), where, sql.Literal(MOST_MODELS)
+        ),
+        values,
+    )
+    rows = [ModelUse(model=model, sessions=n, **dict(zip(_TOKENS, spent, strict=True))) for model, n, *spent in found]
+    return [row for row in rows if row.model or any((row.tokens_in, row.tokens_out, row.tokens_cached))]
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:

@@ -468,10 +468,12 @@ class _Pages:
             (reader.space, "trends", places, reader.limited_to), stats.version_of(reader),
             lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
         )  # fmt: skip
+        models = stats.models_of(reader, places, *map(_start_of, (since, before))) if whole else []
         days = {"since": str(since or ""), "before": str(before or "")}
         kept = {"project": request.query_params.get("project", "")[:4096], **days}
         return self._page(
             request, "trends.html", plots=trends.drawn(found, today, since, before), uses=uses, since=since,
+            models=models, prices=self._settings.prices,
             before=before, ranges=lists.ranges(today, kept, least=trends.LEAST_DAYS),
         )  # fmt: skip
 

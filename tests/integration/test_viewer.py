@@ -912,6 +912,14 @@ def test_an_event_without_a_time_stands_where_it_came_and_says_when(viewer: View
         assert client.get(f"/v1/events/{event}").json()["occurred_at"] is None
 
 
+def test_trends_name_the_models_and_no_price_that_nobody_set(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        section = client.get("/trends").text.partition("Tokens by model")[2].partition("</section>")[0]
+    assert '<th scope="row">' in section
+    assert "[prices]" in section
+    assert '<th scope="col" class="number">cost</th>' not in section
+
+
 def test_work_that_is_open_is_listed_by_itself(viewer: Viewer) -> None:
     with viewer.signed_in() as client:
         of = {each: set(re.findall(r'<th scope="row">\s*<a href="/things/([^"]+)"',
