@@ -703,7 +703,7 @@ def test_work_is_drawn_of_the_projects_asked_about_alone(read: Read) -> None:
 
 
 def test_models_are_named_with_the_sessions_and_the_tokens_that_they_took(read: Read) -> None:
-    every = read(lambda reader: memories.sessions(reader, EVERYWHERE, limit=200)).items
+    every = read(lambda reader: queries.sessions(reader, EVERYWHERE, limit=200)).items
     named = {each.model: each for each in read(lambda reader: stats.models_of(reader, EVERYWHERE))}
     assert named
     for model, use in named.items():
