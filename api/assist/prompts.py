@@ -79,7 +79,9 @@ def for_prompt(
 ) -> ForPrompt:  # fmt: skip
     """What to say of a prompt. `session` is what is known of it by now: its row, where it is not given."""
     prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")) or plan_in(prompt) is not None:
+    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")):
+        return ForPrompt([], [], {})
+    if plan_in(prompt) is not None:
         # Who sends a plan has looked before, and says more than those came to who built its parts.
         return ForPrompt([], [], {}, "nothing asked")
     row = session or one(reader, models.working_memory, stream)

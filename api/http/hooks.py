@@ -80,7 +80,8 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
             injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone(), None, limits)
-            asked = bool(injection.text) or name == "UserPromptSubmit"
+            silent = name == "UserPromptSubmit" and bool(injection.silent or injection.passed_over)
+            asked = bool(injection.text) or silent
             recordable = asked and _may_record(reader, caller, stream, here)
             if name == "SessionStart" and payload.get("source") != "compact":
                 injection = _asking(injection, _question(reader, string(payload.get("cwd"))))

@@ -51,7 +51,7 @@ Silence = Literal["", "nothing asked", "nothing found", "no project"]
 
 SILENT: dict[str, str] = {
     "": "nothing that was found is sure enough",
-    "nothing asked": "a command, a plan, or too few words to ask anything of memory",
+    "nothing asked": "a plan, or too few words to ask anything of memory",
     "nothing found": "memory holds nothing of what is asked",
     "no project": "memory knows no project at this place",
 }

@@ -777,6 +777,21 @@ def test_what_was_found_for_a_prompt_and_not_said_is_recorded_with_why(api: Api,
     assert not any(said for _, said in recorded())
 
 
+def test_a_command_to_the_client_is_no_prompt_at_which_memory_keeps_silent(api: Api, memory: Remembered) -> None:
+    asked = {"hook_event_name": "UserPromptSubmit", "cwd": ATLAS, "session_id": "commands"}
+    assert told_at(api, **asked, prompt="/compact and then go on with the colours of maps") == (204, "")
+    assert told_at(api, **asked, prompt="go on") == (204, "")
+
+    def recorded() -> int:
+        with connect(memory.database_url) as connection:
+            where = "type = 'memory.recalled' AND session_id = 'commands'"
+            row = connection.execute(f"SELECT count(*) FROM memctl.events WHERE {where}").fetchone()
+        return 0 if row is None else int(row[0])
+
+    until(recorded, "that memory kept silent")
+    assert recorded() == 1
+
+
 @pytest.mark.parametrize(
     ("session", "prompt", "cwd", "silent", "considered"),
     [
