@@ -95,13 +95,15 @@ class NeededBy(msgspec.Struct, frozen=True):
 
 
 class Explained(Record, frozen=True, kw_only=True):
-    """A record with how it was paired: `shared` are the words that need and memory have in common."""
+    """A record with how it was paired: `shared` are the words that need and memory have in common. `unsaid` says why it
+    was not recalled, as far as that is recorded."""
 
     why: str
     shared: list[str]
     need: str
     held_by: list[HeldBy]
     needed_by: list[NeededBy]
+    unsaid: str = ""
 
 
 class RecalledMemory(msgspec.Struct, frozen=True):

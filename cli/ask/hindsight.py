@@ -121,7 +121,7 @@ def _print_record(record: Explained) -> None:
         ("held by", f"{record.memory.id}: {record.memory.text}"),
         ("of", f"{record.memory.session}, since position {record.memory.position}"),
         ("paired as", record.why),
-        ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else "no"),
+        ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else f"no: {record.unsaid}"),
         ("cost", f"{number(record.calls, 'call')}, {_spent(record.seconds)}, {record.tokens:,} tokens"),
         ("held in", f"{len(record.held_by)} places, needed in {len(record.needed_by)}"),
     ):

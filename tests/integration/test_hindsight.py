@@ -71,6 +71,11 @@ def test_a_known_command_is_found_with_where_it_was_held_and_what_it_cost(door: 
     explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
     assert explained is not None
     assert explained.why.startswith("`rtk bun` had failed so before")
+    assert explained.unsaid == "no hook of this session asked memory"
+    left = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver(record.memory.id, 0.31, "weak"),))
+    append(door.connection, 1, [stated("session/claude-code/two", left, "left", at=HOUR)])
+    explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
+    assert explained.unsaid == f"found at UserPromptSubmit and left out, with a score of 0.31: {BECAUSE['weak']}"
     with pytest.raises(queries.NoSuchRecord):
         queries.explained(door.known(), EVERYWHERE, "zzzz")
 
