@@ -176,6 +176,7 @@ MEANT = {
     **dict.fromkeys(("team", "members", "member", "users", "token"), "keys"),
     **dict.fromkeys(("share",), "export --team DIRECTORY"),
     **dict.fromkeys(("edit", "correct"), "reject"),
+    **dict.fromkeys(("unpin",), "pin ID --off"),
     **dict.fromkeys(("rebuild", "refold"), "replay"),
     **dict.fromkeys(("disable", "pause"), "off"),
     **dict.fromkeys(("enable", "unpause"), "on"),
@@ -189,6 +190,9 @@ MEANT = {
     **dict.fromkeys(("help",), "--help"),
 }
 """Words that other tools have for what a command of memctl does, and how it is called here."""
+
+BESIDE = dict.fromkeys(("logs", "log"), "The logs are files in the folder `log` of the data directory.")
+"""What is said beside the command, by word."""
 
 _GONE = ("delete", "remove", "rm", "forget")
 

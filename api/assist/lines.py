@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from memctl.domain.events.recalls import RecalledMemory, quoted_name
+from memctl.domain.events.recalls import RecalledBy, RecalledMemory, quoted_name
 
 _SURENESS = {"high": "sure", "suggested": "likely", "none": "weak"}
 """The classes of search in the words in which the terminal says them."""
@@ -19,9 +19,9 @@ class Line(NamedTuple):
 
 def line(
     text: str, id: str, score: float = 1.0, class_: str = "", *, origin: str = "", memory: str = "",
-    settled: bool = False,
+    settled: bool = False, by: RecalledBy = "",
 ) -> Line:  # fmt: skip
     """One line. `origin` says whose words it has, `id` is what an agent may ask about. `memory` is the memory that is
     made from it, if its id is another one; that memory counts as recalled."""
     said = "; ".join(filter(None, (origin, _SURENESS.get(class_, class_), f"id {quoted_name(id)}")))
-    return Line(f"{text} ({said})", RecalledMemory(memory or id, round(score, 3)), settled)
+    return Line(f"{text} ({said})", RecalledMemory(memory or id, round(score, 3), by), settled)

@@ -6,8 +6,8 @@ is at; so a short prompt is asked together with those. Nothing is said twice in 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from posixpath import basename
+from typing import NamedTuple
 
 from memctl.api.assist.before_tool import already_said
 from memctl.api.assist.commits import commits_for
@@ -20,7 +20,7 @@ from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine, Question
-from memctl.domain.events.recalls import quoted
+from memctl.domain.events.recalls import PassedOverFor, Silence, quoted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, key_sentences
@@ -64,20 +64,30 @@ _OWN = (Provenance.USER_TYPED, Provenance.MEMBER, Provenance.TOOL)
 """Whose claims are a user's word, or put in memctl's own words."""
 
 
+class ForPrompt(NamedTuple):
+    """What to say of a prompt, all that was found for it, and why what is not said is not."""
+
+    lines: list[Line]
+    found: list[Found]
+    left: Mapping[str, PassedOverFor]
+    silent: Silence = ""
+
+
 def for_prompt(
     reader: Reader, engine: Engine, payload: dict[str, Json], places: Places, stream: str, now: datetime,
     limits: InjectionLimits, session: WorkingMemory | None = None,
-) -> tuple[list[Line], list[Found]]:  # fmt: skip
-    """What to say of a prompt, and all that was found for it. `session` is what is known of it by now: its row, where
-    it is not given."""
+) -> ForPrompt:  # fmt: skip
+    """What to say of a prompt. `session` is what is known of it by now: its row, where it is not given."""
     prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")) or plan_in(prompt) is not None:
+    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")):
+        return ForPrompt([], [], {})
+    if plan_in(prompt) is not None:
         # Who sends a plan has looked before, and says more than those came to who built its parts.
-        return [], []
+        return ForPrompt([], [], {}, "nothing asked")
     row = session or one(reader, models.working_memory, stream)
     query = query_of(prompt, row)
     if not query:
-        return [], []
+        return ForPrompt([], [], {}, "nothing asked")
     in_play = files_in_play(prompt, row)
     asked = Question(
         query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True
@@ -87,14 +97,46 @@ def for_prompt(
     said = already_said(reader, stream)
     at_hand = frozenset(named(each.path) for each in row.files) if row is not None else frozenset[str]()
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
-    if sure and not asks_by_itself(prompt):
+    alone = asks_by_itself(prompt)
+    if sure and not alone:
         sure = _about(reader, in_play, sure)
-    lines = list(islice(_lessons(reader, prompt, sure.values()), MOST_MEMORIES))
-    if asks_by_itself(prompt):
+    lessons = list(_lessons(reader, prompt, sure.values()))
+    lines = lessons[:MOST_MEMORIES]
+    if alone:
         lines += commits_for(reader, prompt, found, said)
         earlier = _conversations(reader, query, found, said, at_hand)
         lines += earlier or earlier_work(reader, query, found, said, at_hand)
-    return [each for each in lines if each.memory.score >= limits.min_score], found
+    kept = [each for each in lines if each.memory.score >= limits.min_score]
+    left = {each.id: _why_left(each, sure, alone=alone) for each in found}
+    left |= {each.memory.id: "enough said" for each in lessons[MOST_MEMORIES:]}
+    left |= {each.memory.id: "below limit" for each in lines if each not in kept}
+    left |= dict.fromkeys(_of_their_sessions(reader, found, kept), "same session")
+    left |= dict.fromkeys((each.id for each in found if each.id in said), "said before")
+    return ForPrompt(kept, found, left, "" if found else "nothing found")
+
+
+def _why_left(each: Found, sure: Collection[str], *, alone: bool) -> PassedOverFor:
+    """Why something that was found is not said, by what it is."""
+    if each.kind in _TALK:
+        return "short prompt" if not alone else "weak" if each.class_ == "none" else "no lead"
+    if each.class_ == "none":
+        return "weak"
+    if each.id not in sure:
+        return "short prompt"
+    if each.kind == "bug_pattern":
+        return "another error"
+    return "an order" if each.kind == "document" or might_be_obeyed(each.text) else "unconfirmed"
+
+
+def _of_their_sessions(reader: Reader, found: Sequence[Found], lines: Sequence[Line]) -> list[str]:
+    """Those of what was found whose session a line is of."""
+    if not lines or not found:
+        return []
+    rows = several(reader, models.memories, [each.memory.id for each in lines])
+    said = {session for row in rows.values() for session in row.sessions[:1]}
+    talk = [each.id for each in found if each.kind in ("turn", "episode") and each.id not in rows]
+    of_found = several(reader, models.memories, talk) if talk else {}
+    return [id for id, row in of_found.items() if not said.isdisjoint(row.sessions[:1])]
 
 
 def _is_before_its_eyes(each: Found, session: Json) -> bool:
@@ -106,9 +148,13 @@ def _lessons(reader: Reader, prompt: str, sure: Iterable[Found]) -> Iterator[Lin
     """What is given beside conversations and commits, which are given by rules of their own."""
     shown = {each.signature for each in errors_in(prompt, "", failed=False)}
     for each in sure:
-        if each.kind not in ("turn", "episode", "commit") and volunteered(reader, each, shown):
+        if each.kind not in _TALK and volunteered(reader, each, shown):
             text = f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}"
             yield line(text, each.id, each.score, each.class_, origin=each.origin)
+
+
+_TALK = ("turn", "episode", "commit")
+"""Kinds that are given by rules of their own, not as lessons."""
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:

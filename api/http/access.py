@@ -70,6 +70,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("POST", "/bugs"): _READ,
     ("GET", "/knowledge"): _READ,
     ("GET", "/hindsight"): _READ,
+    ("GET", "/recalls"): _READ,
     ("GET", "/trends"): _READ,
     ("GET", "/projects"): _READ,
     ("GET", "/projects/"): _READ,

@@ -55,7 +55,8 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
         delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
         event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
     ) -> Response:
-        """The text to inject at this hook, in the form of the agent's client. The injection is recorded."""
+        """The text to inject at this hook, in the form of the agent's client. The injection is recorded, or that
+        a prompt got none."""
         sent, payload = read_asked(agent, await request.body(), event)
         name = string(payload.get("hook_event_name"))
 
@@ -79,23 +80,26 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
             injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone(), None, limits)
-            recordable = bool(injection.text) and _may_record(reader, caller, stream, here)
+            silent = name == "UserPromptSubmit" and bool(injection.silent or injection.passed_over)
+            asked = bool(injection.text) or silent
+            recordable = asked and _may_record(reader, caller, stream, here)
             if name == "SessionStart" and payload.get("source") != "compact":
                 injection = _asking(injection, _question(reader, string(payload.get("cwd"))))
             return injection, reader.space_id, on_machine(reader, here), recordable
 
         injection, space_id, location, recordable = await run_in_threadpool(readers.read, look, caller)
-        if not injection.text or agent not in get_args(Agent):
+        if agent not in get_args(Agent) or not (injection.text or recordable):
             return Response(status_code=204)
         # What nobody may record is not held back either: it would be measured by nothing.
         withheld = (
             recordable
+            and bool(injection.memories)
             and name == "UserPromptSubmit"
             and held_back(session, string(payload.get("prompt")), commands.settings.withhold_share)
         )
         recorded = _recalled(agent, space_id, delivery, session, location, name, injection, withheld=withheld)
         recording = BackgroundTask(_record, commands, recorded if recordable else None, caller)
-        if withheld:
+        if withheld or not injection.text:
             return Response(status_code=204, background=recording)
         return Response(
             orjson.dumps(answer(agent, sent, injection.text)), media_type="application/json", background=recording
@@ -172,6 +176,7 @@ def _recalled(
             tokens=0 if withheld else injection.tokens,
             withheld=withheld,
             passed_over=injection.passed_over,
+            silent=injection.silent,
         ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",

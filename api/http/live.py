@@ -86,7 +86,7 @@ def caught_up(readers: Readers, *, standby: bool = False) -> Callable[..., Await
         turn: Turn | None = getattr(request.state, "turn", None)
         try:
             while True:
-                last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached, caller_of(request))
+                last, reached, waiting, dense = await run_in_threadpool(readers.read, how_far, caller_of(request))
                 if min_position > last and not standby:
                     raise NotWritten(last=last, wanted=min_position)
                 if reached >= min_position and not waiting:
@@ -109,7 +109,7 @@ def caught_up(readers: Readers, *, standby: bool = False) -> Callable[..., Await
     return wait
 
 
-def _reached(reader: Reader) -> tuple[int, int, int, int]:
+def how_far(reader: Reader) -> tuple[int, int, int, int]:
     """The log's last position, the one up to which all is folded, and points that wait for their words and meaning."""
     found = stats.progress(reader)
     lowest = min((shard.position for shard in found.shards), default=0)

@@ -16,7 +16,7 @@ from memctl.api.reading.questions import Id, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import MemoryItem
 from memctl.api.reading.staleness import changed_since
-from memctl.api.reading.views import Evidence, Json, iso, moment, shown
+from memctl.api.reading.views import Evidence, Json, iso, known_time, moment, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.memory import memory_id
@@ -220,7 +220,7 @@ def _in_place(reader: Reader, cited: Sequence[tuple[Evidence, str, str]], events
             Quoted(
                 evidence=evidence,
                 type=event.type if event is not None else "",
-                occurred_at=iso(moment(event.occurred_at)) if event is not None else "",
+                occurred_at=(known_time(event.occurred_at) or "") if event is not None else "",
                 before=before,
                 after=after,
                 said_by=said_by or _said(reader, event, evidence),

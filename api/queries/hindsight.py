@@ -20,6 +20,7 @@ from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import iso, moment, week_of
 from memctl.domain.events.event import Micros, derived_of
+from memctl.domain.events.recalls import BECAUSE
 from memctl.domain.retrieval.hindsight import APART, HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
@@ -66,6 +67,7 @@ def explained(reader: Reader, places: Places, id: RecordId) -> Explained:
                 need=pair.need.text,
                 held_by=[HeldBy(m.stream, m.memory, m.text, iso(moment(m.at))) for m in row.memories],
                 needed_by=[NeededBy(each.stream, iso(moment(each.at))) for each in row.needs],
+                unsaid=_unsaid(reader, row, pair.need) if record.recall is None else "",
             )
     raise NoSuchRecord(id=id)
 
@@ -246,6 +248,20 @@ def _recall(row: Hindsight, need: Need, holding: set[str], injected: Injections 
             if memory in holding:
                 return Recall(block.hook, rank, score)
     return None
+
+
+def _unsaid(reader: Reader, row: Hindsight, need: Need) -> str:
+    """Why no memory that held it was said, as far as that is recorded: of prompts, not of tools."""
+    injected, holding = _blocks(reader, [need.stream]).get(need.stream), _holding(row, need)
+    if injected is None:
+        return "no hook of this session asked memory"
+    left = [
+        f"found at {block.hook} and left out, with a score of {score:.2f}: {BECAUSE.get(why, why)}"
+        for block in (*injected.blocks, *injected.silences)
+        for id, score, why in block.passed_over
+        if id in holding
+    ]
+    return next(iter(left), "not among what was found at a prompt; where a tool failed, nothing was sure enough to say")
 
 
 def _why(row: Hindsight, pair: Pair, shared: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ from memctl.api.reading.places import Places, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
-from memctl.api.reading.views import Json, Page, Thing, iso, moment, shown, shown_as
+from memctl.api.reading.views import Json, Page, Thing, iso, known_time, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.event_order import shown_at
@@ -279,7 +279,7 @@ def event(reader: Reader, id: Id) -> EventItem:
         EventItem,
         id=str(found.event_id),
         delivery_id=str(found.delivery_id),
-        occurred_at=iso(moment(found.occurred_at)),
+        occurred_at=known_time(found.occurred_at),
         recorded_at=iso(moment(found.recorded_at)),
         source=origin_of(found),
         variants=counted[0],
@@ -343,7 +343,13 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
         known = projects_of(reader)
         return {"project": known.anchor, "part": known.part, "place": known.place}[kind](wanted)
     if kind == "memory":
-        return memory(reader, wanted).id
+        try:
+            return memory(reader, wanted).id
+        except NotFound:  # a record means the memory that is made of it
+            found = thing(reader, wanted)
+            if found.kind not in _REMEMBERED:
+                raise
+            return memory_id(_REMEMBERED[found.kind], str(found.item["id"]))
     found = thing(reader, wanted)
     what, key = found.kind, str(found.item["id"])
     if kind == "thing" or what == "insight":

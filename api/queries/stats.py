@@ -19,12 +19,13 @@ from memctl.api.reading.counts import (
     Generation,
     LogProgress,
     ModelCalls,
+    ModelUse,
     Outbox,
     ShardProgress,
     Stats,
     Use,
 )
-from memctl.api.reading.pages import between, built, rows_of, total
+from memctl.api.reading.pages import between, built, field_of, rows_of, total
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -67,6 +68,7 @@ def counts(reader: Reader, places: Places, since: int | None = None, before: int
         totals=totals,
         measures=measures(totals, uses),
         uses=uses,
+        models=models_of(reader, places, since, before),
         read_models={p.name: total(reader, p) for p in projections() if built(reader, p)},
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
     )
@@ -81,6 +83,9 @@ def state(reader: Reader) -> EngineState:
         bytes={} if reader.apart else sizes(reader),
     )
 
+
+MOST_MODELS = 50
+"""That are named."""
 
 AT_ONCE = 2_000_000
 """Positions of the log that one statement counts: a second's work."""
@@ -191,6 +196,24 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
     days = by_day(reader, places, first, end)
     totals = {name: sum(day[name] for day in days.values()) for name in SUMMED} | {"days": len(days)}
     return totals | endings(reader, places, None if first is None else first * DAY, None if end is None else end * DAY)
+
+
+_TOKENS = ("tokens_in", "tokens_out", "tokens_cached")
+
+
+def models_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> list[ModelUse]:
+    """What models the sessions used that were last heard of in that time, the one with the most output first."""
+    p = models.sessions
+    rows, values = rows_of(reader, p, places, between(p, "last_at", since, before))
+    sums = sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(field_of(p, name)) for name in _TOKENS)
+    found = reader.connection.execute(
+        sql.SQL("SELECT coalesce({}, ''), count(*), {} FROM {} GROUP BY 1 ORDER BY 4 DESC, 1 LIMIT {}").format(
+            field_of(p, "model"), sums, rows, sql.Literal(MOST_MODELS)
+        ),
+        values,
+    )
+    used = [ModelUse(model=model, sessions=n, **dict(zip(_TOKENS, spent, strict=True))) for model, n, *spent in found]
+    return [row for row in used if row.model or any((row.tokens_in, row.tokens_out, row.tokens_cached))]
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:

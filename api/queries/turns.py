@@ -1,18 +1,17 @@
 """A session in turns (what was asked, what memory added, what was done, what came of it), and event by event."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from memctl.api.queries import memories as queries
-from memctl.api.reading import models
+from memctl.api.queries.recalls import Titled, titles
 from memctl.api.reading.evidence import origin_of
-from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import InjectedItem, StepItem, TimelineItem, TurnItem
-from memctl.api.reading.views import Page, iso, moment
+from memctl.api.reading.views import Page, iso, known_time, moment
 from memctl.domain.events.event import Position
 from memctl.domain.events.event_order import EventOrder, OrderedEvent, preferred
 from memctl.domain.events.observations import (
@@ -23,7 +22,7 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolOutcome,
 )
-from memctl.domain.events.recalls import MemoryRecalled
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled
 from memctl.domain.events.skipping import Undecodable, remaining
 from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
@@ -92,23 +91,21 @@ def turns_and_headings(
 
 
 def _titled(reader: Reader, found: list[TurnItem]) -> list[TurnItem]:
-    """The turns, with titles for the memories that were injected."""
-    ids = [memory.id for turn in found for memory in turn.injected]
-    known = several(reader, models.memories, ids) if ids else {}
+    """The turns, with titles for the memories that were injected, and for those that were left out."""
+    ids = {memory.id for turn in found for memory in (*turn.injected, *turn.left_out)}
+    known = titles(reader, ids) if ids else {}
+
+    def titled(items: list[InjectedItem]) -> list[InjectedItem]:
+        return [msgspec.structs.replace(each, title=known.get(each.id, Titled("", "")).title) for each in items]
+
     return [
-        msgspec.structs.replace(
-            turn,
-            injected=[
-                msgspec.structs.replace(each, title=known[each.id].title if each.id in known else "")
-                for each in turn.injected
-            ],
-        )
-        for turn in found
+        msgspec.structs.replace(turn, injected=titled(turn.injected), left_out=titled(turn.left_out)) for turn in found
     ]
 
 
 def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) -> Page[TimelineItem]:
-    """Events of a stream in the order in which the log has them, from beyond the position `after`.
+    """Events of a stream from beyond the position `after`: those of a page in order of time, and one that came without
+    a time behind what came before it.
 
     `next` is the position that the next page is asked with. Erased events are left out.
     """
@@ -130,13 +127,23 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
             position=event.position,
             type=event.type,
             actor=event.actor,
-            occurred_at=iso(moment(event.occurred_at)),
+            occurred_at=known_time(event.occurred_at),
+            recorded_at=iso(moment(event.recorded_at)),
             source=origin_of(event),
             payload=msgspec.to_builtins(event.payload),
         )
         for event in (found[id] for id, _ in rows[:limit] if id in found)
     ]
+    items = [item for _, item in sorted(_carried(items), key=lambda each: each[0])]
     return Page(items, str(rows[limit - 1][1]) if len(rows) > limit else None)
+
+
+def _carried(items: Iterable[TimelineItem]) -> Iterator[tuple[str, TimelineItem]]:
+    """Each with its time, or with that of the one before it."""
+    at = ""
+    for item in items:
+        at = item.occurred_at or at
+        yield at, item
 
 
 def position_of(reader: Reader, event_id: str) -> int:
@@ -189,6 +196,8 @@ class _Turn:
         self._calls: dict[str, tuple[int, ToolCalled]] = {}
         """Uses of tools by the client's id of them, each with its place among the steps."""
         self._injected: list[InjectedItem] = []
+        self._left_out: list[InjectedItem] = []
+        self._silent = ""
         self._answer: StepItem | None = None
 
     @property
@@ -212,6 +221,18 @@ class _Turn:
                     for memory in recall.memories
                     if memory.id
                 ]
+                self._left_out += [
+                    InjectedItem(
+                        id=left.id,
+                        score=left.score,
+                        hook=recall.hook,
+                        withheld=False,
+                        why=BECAUSE.get(left.why, left.why),
+                    )
+                    for left in recall.passed_over
+                ]
+                if not recall.memories:
+                    self._silent = SILENT.get(recall.silent, recall.silent)
             case PromptSubmitted(subagent="", text=text) if (said := said_in(text)).by == "command":
                 self._steps.append(_step(each, "command", text=said.words))
             case ContextCompacted(text=text):
@@ -247,6 +268,8 @@ class _Turn:
             at=iso(moment(prompt.when)) if prompt is not None else None,
             prompt=self._words,
             injected=self._injected,
+            left_out=self._left_out,
+            silent=self._silent,
             tools=Counter(step.tool for step in steps if step.kind == "tool" and step.ended).most_common(),
             failures=sum(step.ended == "failed" for step in steps),
             files=list(dict.fromkeys(file for step in steps for file in step.files)),

@@ -9,7 +9,18 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, between, equal, page, several, within
+from memctl.api.reading.pages import (
+    Condition,
+    Keyed,
+    all_of,
+    between,
+    equal,
+    field_of,
+    page,
+    several,
+    table_of,
+    within,
+)
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -27,12 +38,14 @@ _HOLDS = "EXISTS (SELECT FROM jsonb_array_elements_text(row->{field}) AS f WHERE
 class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which episodes are asked for; None asks for nothing. Times in microseconds.
 
-    `file`, `symbol`: a part of a path or name, in any case. `error`: a part of an error's type, or an error's text as
-    it was printed; then those that ended well come first.
+    `status` is that of the whole piece of work, which may go on in other sessions. `file`, `symbol`: a part of a path
+    or name, in any case. `error`: a part of an error's type, or an error's text as it was printed; then those that
+    ended well come first.
     """
 
     task_type: str | None = None
     outcome: str | None = None
+    status: str | None = None
     file: str | None = None
     symbol: str | None = None
     error: str | None = None
@@ -44,13 +57,15 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
         """Of the errors that the text of `error` holds."""
         return tuple(seen.signature for seen in errors_in(self.error, "", failed=True)) if self.error else ()
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self, reader: Reader) -> list[Condition]:
         p = models.episodes
         found = [
             *equal(p, "task_type", self.task_type),
             *equal(p, "outcome", self.outcome),
             *between(p, "started_at", self.since, self.before),
         ]
+        if self.status:
+            found.append(_of_tasks(reader, self.status))
         for field, value in (("files", self.file), ("symbols", self.symbol)):
             if value:
                 found.append(Condition(sql.SQL(_HOLDS).format(field=sql.Literal(field)), (value,)))
@@ -79,6 +94,17 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def _of_tasks(reader: Reader, status: str) -> Condition:
+    """The episode is of a piece of work that stands so."""
+    p = models.tasks
+    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *equal(p, "status", status)])
+    named = [
+        sql.SQL(", ").join(field_of(each, name) for name in ("location", "canonical")) for each in (models.episodes, p)
+    ]
+    clause = sql.SQL("({}) IN (SELECT {} FROM {} WHERE {})").format(*named, table_of(reader, p), where)
+    return Condition(clause, values)
+
+
 def _holds(names: Sequence[str], part: str) -> bool:
     return any(part.lower() in name.lower() for name in names)
 
@@ -92,7 +118,7 @@ def episodes(
 ) -> Page[EpisodeItem]:  # fmt: skip
     """Episodes by their beginning, or another field of their rows that is a whole number, highest first; of those with
     an error, a page's successes first."""
-    conditions = [*within(models.episodes, places), *wanted.conditions()]
+    conditions = [*within(models.episodes, places), *wanted.conditions(reader)]
     rows, after = page(reader, models.episodes, order, conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:

@@ -63,6 +63,16 @@ class Outbox(Record, frozen=True, kw_only=True):
     waiting_for_dense: int
 
 
+class ModelUse(Record, frozen=True, kw_only=True):
+    """Sessions by the model that each used last, and their tokens; `model` is empty where the client names none."""
+
+    model: str
+    sessions: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+
+
 class Counts(Record, frozen=True, kw_only=True):
     """What there is, and what memory was good for (`measures`: shares of 1, None where nothing was measured yet)."""
 
@@ -70,6 +80,7 @@ class Counts(Record, frozen=True, kw_only=True):
     totals: dict[str, int]
     measures: dict[str, int | float | None]
     uses: list[Use]
+    models: list[ModelUse]
     read_models: dict[str, int]
     events: EventCounts
 

@@ -95,35 +95,43 @@ class NeededBy(msgspec.Struct, frozen=True):
 
 
 class Explained(Record, frozen=True, kw_only=True):
-    """A record with how it was paired: `shared` are the words that need and memory have in common."""
+    """A record with how it was paired: `shared` are the words that need and memory have in common. `unsaid` says why it
+    was not recalled, as far as that is recorded."""
 
     why: str
     shared: list[str]
     need: str
     held_by: list[HeldBy]
     needed_by: list[NeededBy]
+    unsaid: str = ""
 
 
 class RecalledMemory(msgspec.Struct, frozen=True):
-    """A memory of a block: its place there from 1, and its score (0 to 1). What is gone has no kind and no title."""
+    """A memory of a block: its place there from 1, and its score (0 to 1). What is gone has no kind and no title. `by`
+    is `files` where it was chosen for the files that its work changed, whatever its score."""
 
     id: str
     rank: int
     score: float
     kind: str
     title: str
+    by: str = ""
 
 
 class PassedOver(msgspec.Struct, frozen=True):
-    """A memory that was found and not put before the agent, and why: weak, same session, no room."""
+    """A memory that was found and not put before the agent, and why: in one word, and in words for people."""
 
     id: str
     score: float
     why: str
+    because: str = ""
+    kind: str = ""
+    title: str = ""
 
 
 class RecalledBlock(msgspec.Struct, frozen=True):
-    """What was put before an agent at a hook, or held back to compare; and what was found beside it."""
+    """What was put before an agent at a hook, or held back to compare; and what was found beside it. Where memory kept
+    silent there are no memories, and `silent` says why. `event` is what asked, `prompt` its words in short."""
 
     id: str
     at: str
@@ -132,12 +140,17 @@ class RecalledBlock(msgspec.Struct, frozen=True):
     withheld: bool
     memories: list[RecalledMemory]
     passed_over: list[PassedOver] = []
+    silent: str = ""
+    event: str = ""
+    prompt: str = ""
 
 
 class SessionRecalls(msgspec.Struct, frozen=True):
-    """A session's newest blocks, and how many there were."""
+    """A session's newest blocks, and how many there were; among them prompts at which memory kept silent, which are
+    `kept_silent` in all."""
 
     session: str
     project: str | None
     count: int
     blocks: list[RecalledBlock]
+    kept_silent: int = 0

@@ -702,7 +702,8 @@ class ConsolidationChange(Record, frozen=True, kw_only=True):
 
 
 class EventItem(Record, frozen=True, kw_only=True):
-    """One event of the log. `payload` has the fields of its type; `variants` counts what was recorded under its key."""
+    """One event of the log. `payload` has the fields of its type; `variants` counts what was recorded under its key.
+    `occurred_at` is null where it came without a time."""
 
     id: str
     delivery_id: str
@@ -711,7 +712,7 @@ class EventItem(Record, frozen=True, kw_only=True):
     stream: str
     actor: str
     location: str
-    occurred_at: str
+    occurred_at: str | None
     recorded_at: str
     source: Origin
     variants: int
@@ -720,13 +721,14 @@ class EventItem(Record, frozen=True, kw_only=True):
 
 
 class TimelineItem(Record, frozen=True, kw_only=True):
-    """An event as a session's timeline shows it."""
+    """An event as a session's timeline shows it. `occurred_at` is null where it came without a time."""
 
     id: str
     position: int
     type: str
     actor: str
-    occurred_at: str
+    occurred_at: str | None
+    recorded_at: str
     source: Origin
     payload: dict[str, Json]
 
@@ -734,13 +736,15 @@ class TimelineItem(Record, frozen=True, kw_only=True):
 class InjectedItem(Record, frozen=True, kw_only=True):
     """A memory that was put before the agent in a turn, how sure memory was (0 to 1), and the hook that asked.
 
-    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone."""
+    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone. `why`
+    is empty, or says why it was found and not put there."""
 
     id: str
     score: float
     hook: str
     withheld: bool
     title: str = ""
+    why: str = ""
 
 
 class StepItem(Record, frozen=True, kw_only=True):
@@ -773,6 +777,8 @@ class TurnItem(Record, frozen=True, kw_only=True):
     at: str | None
     prompt: str
     injected: list[InjectedItem]
+    left_out: list[InjectedItem]
+    silent: str
     tools: list[tuple[str, int]]
     failures: int
     files: list[str]

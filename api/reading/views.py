@@ -287,6 +287,11 @@ def week_of(day: date) -> date:
     return day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
 
 
+def known_time(at: int) -> str | None:
+    """The moment of an event (microseconds); None of one that came without a time."""
+    return iso(moment(at)) if at > 0 else None
+
+
 def iso(at: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
     return at.isoformat().replace("+00:00", "Z")

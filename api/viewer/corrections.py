@@ -1,5 +1,6 @@
 """What a person says in the viewer: of a thing on its page, and of what waits for a person."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -9,6 +10,7 @@ from starlette.requests import Request
 
 from memctl.api.http.access import caller_of, refused
 from memctl.api.http.forget import Forget, forget_once
+from memctl.api.http.live import how_far
 from memctl.api.queries.project import waiting as known_waiting
 from memctl.api.queries.waiting import waiting
 from memctl.api.reading.caller import Caller
@@ -32,6 +34,7 @@ _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
 
 _OFFERED = {
     "memory": ("pin", "unpin", "helped", "misled"),
+    "bug": ("helped", "misled", "wrong"),
     "insight": ("holds", "wrong"),
     "knowledge": ("holds", "wrong"),
 }
@@ -50,9 +53,9 @@ def offered(kind: str, caller: Caller) -> list[str]:
     return [said for said in _OFFERED.get(kind, ()) if caller.owner or not commands()[_SAID[said][0]].by_people]
 
 
-def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) -> str:
-    """Carry out what a button of a thing's page says, once for its `key`; returns the thing's id. Raises: BadCommand,
-    and what carrying out raises."""
+def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) -> tuple[str, int]:
+    """Carry out what a button of a thing's page says, once for its `key`; returns the thing's id, and the position of
+    what was recorded. Raises: BadCommand, and what carrying out raises."""
     id, said = str(form.get("id", ""))[:512], str(form.get("say", ""))
     if said not in _SAID:
         raise BadCommand(why="nothing of that kind can be said of it")
@@ -60,8 +63,22 @@ def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) ->
     if said == "holds":  # other words may have come since the page was drawn
         rest = {"words": str(form.get("words", ""))[:64]}
     key = f"{str(form.get('key', ''))[:64] or uuid4().hex} {said}"
-    handler.carry_out(name, msgspec.json.encode({of: id, "by": "user", **rest}), key, caller)
-    return id
+    done = handler.carry_out(name, msgspec.json.encode({of: id, "by": "user", **rest}), key, caller)
+    return id, done.position
+
+
+SOON_S, LOOK_AGAIN_S = 2.0, 0.05
+"""How long a page waits until what was just said shows on it, and how often it looks."""
+
+
+def shows(readers: Readers, caller: Caller, position: int) -> bool:
+    """Whether rows have come to that position of the log, or soon do."""
+    deadline = time.monotonic() + SOON_S
+    while readers.read(how_far, caller)[1] < position:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_AGAIN_S)
+    return True
 
 
 _SETTLES = {
@@ -89,7 +106,7 @@ class Waits:
         key = str(form.get("key", ""))[:64] or uuid4().hex
         if (what, holds) == ("thing", True):
             forget_once(self._commands.settings, caller, Forget(id=id), key)
-            return self._page(caller, "It is forgotten.")
+            return self._page(caller, "It is forgotten.", settled=(what, id))
         name = _SETTLES.get((what, holds))
         if name is None:
             raise BadCommand(why="nothing of that kind waits")
@@ -100,13 +117,21 @@ class Waits:
         elif what == "claim" and holds:
             asked["words"] = version[:64]
         self._commands.carry_out(name, msgspec.json.encode(asked), key, caller)
-        return self._page(caller, "Approved." if holds else "Rejected.")
+        return self._page(caller, "Approved." if holds else "Rejected.", settled=(what, id))
 
-    def _page(self, caller: Caller, done: str) -> str:
+    def _page(self, caller: Caller, done: str, settled: tuple[str, str] = ("", "")) -> str:
+        """The page without what was just `settled`, which rows may still show as waiting."""
+
         def look(reader: Reader) -> tuple[Waiting, list[dict[str, Any]]]:
             return waiting(reader, places_of(reader, "*", None)), checkouts(projects_of(reader))
 
         found, asked = self._readers.read(look, caller)
+        found = msgspec.structs.replace(
+            found,
+            claims=[each for each in found.claims if ("claim", each.id) != settled],
+            sections=[each for each in found.sections if ("section", each.section) != settled],
+            requests=[each for each in found.requests if ("thing", each.thing) != settled],
+        )
         return render.page(
             "waiting.html", caller, found=found, checkouts=asked, done=done, draw=lambda: uuid4().hex, at="waiting"
         )

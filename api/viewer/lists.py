@@ -9,14 +9,16 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from memctl.api.queries import bugs, claims, hindsight, memories
+from memctl.api.queries import bugs, claims, hindsight, memories, recalls
 from memctl.api.queries.work import EpisodeFilter, episodes
 from memctl.api.reading import models
+from memctl.api.reading.hindsight import RecalledBlock
 from memctl.api.reading.hindsight import Record as Need
 from memctl.api.reading.pages import total, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit, moment
+from memctl.api.reading.views import BugHit, iso, moment
+from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Outcome, TaskType
 from memctl.domain.support.wording import seen
 
@@ -57,11 +59,12 @@ class Wanted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Rows, where the next ones begin, and how many there are in all. `all` where they had to be found to know some."""
+    """Rows, where the next ones begin, and how many there are in all, where that is known. `all` where they had to be
+    found to know some."""
 
     items: Sequence[Any]
     next: str | None
-    total: Callable[[], int]
+    total: Callable[[], int | None]
     all: Sequence[Any] = ()
 
 
@@ -148,11 +151,12 @@ def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | Non
 def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     given = wanted.given
     asked = EpisodeFilter(
-        task_type=given["type"] or None, outcome=given["outcome"] or None, file=given["file"] or None,
+        task_type=given["type"] or None, outcome=given["outcome"] or None,
+        status=given["status"] or None, file=given["file"] or None,
         error=given["error"] or None, since=wanted.since, before=wanted.before,
     )  # fmt: skip
     page = episodes(reader, wanted.places, asked, order=wanted.order, limit=limit, cursor=cursor)
-    among = [*within(models.episodes, wanted.places), *asked.conditions()]
+    among = [*within(models.episodes, wanted.places), *asked.conditions(reader)]
     return Found(page.items, page.next, lambda: total(reader, models.episodes, among))
 
 
@@ -191,6 +195,37 @@ def _needs(reader: Reader, wanted: Wanted) -> list[Need]:
         and (not recalled or (recalled == "yes") == (each.recall is not None))
         and (upto is None or each.at < upto)
     ]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A block of a session, or a prompt at which memory kept silent."""
+
+    session: str
+    project: str | None
+    block: RecalledBlock
+
+
+_SESSIONS_AT_ONCE = 8
+"""Whose blocks are on one page."""
+
+
+def _find_recalls(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
+    said = next((each for each in get_args(recalls.Whether) if each == wanted.given["said"]), None)
+    since = None if wanted.since is None else Micros(wanted.since)
+    most = min(limit, _SESSIONS_AT_ONCE)
+    page = recalls.recalls(reader, wanted.places, said=said, since=since, limit=most, cursor=cursor)
+    begin, end = ("" if at is None else iso(moment(at)) for at in (wanted.since, wanted.before))
+    items = [
+        Asked(each.session, each.project, block)
+        for each in page.items
+        for block in each.blocks
+        if begin <= block.at and (not end or block.at < end)
+    ]
+    return Found(items, page.next, lambda: None)
+
+
+def _said_by(block: RecalledBlock) -> str:
+    return "held back" if block.withheld else "silent" if block.silent else "spoke"
 
 
 def _whole(cursor: str | None) -> int:
@@ -234,6 +269,7 @@ WORK = List(
     (
         Choice("file", "File"),
         Choice("error", "Error"),
+        Choice("status", "Status", ("open", "done")),
         Choice("outcome", "Ended as", get_args(Outcome)),
         Choice("type", "Type", get_args(TaskType)),
     ),
@@ -261,10 +297,25 @@ BUGS = List(
     (
         Column("fixed", lambda b: b.resolutions, "resolutions"),
         Column("seen", lambda b: b.occurrences, "occurrences"),
-        Column("s to fix", lambda b: b.mean_resolve_s),
+        Column("seconds to fix", lambda b: b.mean_resolve_s),
         Column("last seen", lambda b: _at(b.last_seen), "last_seen", "time"),
     ),
     (Choice("text", "Text"), Choice("fixed", "Fixed", ("fixed", "never"))),
+)
+
+RECALLS = List(
+    "recalls",
+    _find_recalls,
+    lambda r: r.block.prompt or r.block.hook,
+    (
+        Column("asked", lambda r: r.block.at, "last_at", "time"),
+        Column("memory", lambda r: _said_by(r.block), kind="text"),
+        Column("said", lambda r: len(r.block.memories)),
+        Column("left out", lambda r: len(r.block.passed_over)),
+        Column("tokens", lambda r: r.block.tokens),
+    ),
+    (Choice("said", "Memory", get_args(recalls.Whether)),),
+    at_once=_SESSIONS_AT_ONCE,
 )
 
 HINDSIGHT = List(

@@ -115,6 +115,7 @@ def site(
         "/bugs": pages.bugs,
         "/knowledge": pages.rows(lists.KNOWLEDGE),
         "/hindsight": pages.rows(lists.HINDSIGHT),
+        "/recalls": pages.rows(lists.RECALLS),
         "/trends": pages.read(pages.trends),
         "/projects": pages.read(pages.projects),
         "/projects/{name:path}": pages.read(pages.project),
@@ -409,20 +410,22 @@ class _Pages:
 
     def correct(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said something of a thing: its page, with that."""
-        id, said = corrections.correct(self._handler, given, caller), str(given.get("say", ""))
-        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded.", caller, said), caller)()
+        id, position = corrections.correct(self._handler, given, caller)
+        seen, said = corrections.shows(self._readers, caller, position), str(given.get("say", ""))
+        done = "It is recorded." if seen else "It is recorded. What stands here does not show it yet: memory is behind."
+        return self._readers.read(lambda reader: self._thing(reader, id, done, caller, said), caller)()
 
     def _thing(self, reader: Reader, asked: str, done: str, caller: Caller, said: str = "") -> Draw:
         found = queries.thing(reader, asked)
         id = str(found.item["id"])
-        feedback = one(reader, models.memory_feedback, id)
+        feedback = one(reader, models.memory_feedback, str(found.item.get("memory_id") or id))
         pinned = said == "pin" or (said != "unpin" and feedback is not None and feedback.pinned)
         offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
         words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
             render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
             bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
-            offered=offered, words=words, at="things", project=ANYWHERE,
+            offered=offered, words=words, feedback=feedback, at="things", project=ANYWHERE,
         )  # fmt: skip
 
     def event(self, reader: Reader, request: Request) -> Draw:
@@ -464,10 +467,12 @@ class _Pages:
         found, uses = self._kept(
             reader, ("trends", places), lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
         )  # fmt: skip
+        models = stats.models_of(reader, places, *map(_start_of, (since, before))) if whole else []
         days = {"since": str(since or ""), "before": str(before or "")}
         kept = {"project": request.query_params.get("project", "")[:4096], **days}
         return self._page(
             request, "trends.html", plots=trends.drawn(found, today, since, before), uses=uses, since=since,
+            models=models, prices=self._settings.prices,
             before=before, ranges=lists.ranges(today, kept),
         )  # fmt: skip
 

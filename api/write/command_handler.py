@@ -25,6 +25,8 @@ from memctl.infra.database import Connection, outages
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
 
+_BY_PEOPLE = "say it in a terminal of your own, outside the shell of a coding agent, or in the viewer: `memctl view`"
+
 LONGEST_KEY = 200
 """Characters of an idempotency key."""
 
@@ -66,7 +68,7 @@ class CommandHandler:
         if caller.member:  # what settles a thing for everybody is not a member's to say
             asked = msgspec.structs.replace(asked, by="agent")
         if cls.by_people and asked.by != "user":
-            raise BadCommand(why=cls.by_people)
+            raise BadCommand(why=cls.by_people, hint=_BY_PEOPLE)
         if caller.projects is not None:
             self._check_place(asked, caller)
         writer = self._writers.of(caller.space)

@@ -9,7 +9,7 @@ import click
 
 from memctl.api.reading.hindsight import Count, Explained, Record, Report, SessionRecalls
 from memctl.cli.connection import SHORT_ID
-from memctl.cli.output import Cell, Column, line, print_json, when
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, when
 from memctl.cli.pages import Reading, each, nothing, print_items, reading, since, table
 from memctl.domain.support.wording import number
 
@@ -46,17 +46,18 @@ def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
 @click.command()
 @reading(limit=10)
 @since
-def recalls(ask: Reading, since: str | None) -> None:
-    """What memory put before agents: by session, each block with its hook and its memories, with rank and score.
+@click.option("--spoken", "said", flag_value="spoken", help="Only where memory spoke.")
+@click.option("--silent", "said", flag_value="silent", help="Only prompts at which it did not.")
+def recalls(ask: Reading, since: str | None, said: str | None) -> None:
+    """What memory put before agents, and what it left out and why: by session and hook, with rank and score.
 
     \b
     memctl recalls
+    memctl recalls --silent
     memctl recalls --project '*' --since 2026-03-01 --json
     """
-    answer = ask.page("recalls", SessionRecalls, since=since)
-    print_items(
-        answer, ask.as_json, each(_print_recalls), "nothing yet: memory put nothing before an agent", whole=True
-    )
+    answer = ask.page("recalls", SessionRecalls, since=since, said=said)
+    print_items(answer, ask.as_json, each(_print_recalls), "nothing yet: no agent's prompt came by a hook", whole=True)
 
 
 def show_record(client: Client, id: str, why: NotThere, *, as_json: bool) -> None:
@@ -71,15 +72,25 @@ def show_record(client: Client, id: str, why: NotThere, *, as_json: bool) -> Non
 
 
 def _print_recalls(session: SessionRecalls) -> None:
-    click.echo(f"{line(session.session)}  {line(session.project or '')}  {number(session.count, 'block')}")
+    silent = f", silent at {number(session.kept_silent, 'prompt')}" if session.kept_silent else ""
+    blocks = number(session.count, "block")
+    click.echo(f"{line(session.session)}  {line(session.project or '')}  {blocks}{silent}")
     for block in session.blocks:
-        held = ", held back" if block.withheld else ""
-        click.echo(f"  {when(block.at)}  {line(block.hook)}, {block.tokens} tokens{held}")
+        what = "held back" if block.withheld else f"{block.tokens} tokens" if block.memories else "silent"
+        asked = f'  "{line(block.prompt)}"' if block.prompt else ""
+        print_lines(f"  {when(block.at)}  {line(block.hook)}, {what}{asked}")
+        if block.silent:
+            print_lines(f"    {block.silent}")
         for memory in block.memories:
-            title = memory.title or "gone, or no memory of its own"
-            click.echo(f"    {memory.rank}. {memory.score:.2f}  {memory.id[:SHORT_ID]}  {line(title)}")
+            by_files = "; for the files that it changed" if memory.by == "files" else ""
+            title = line(memory.title or _GONE)
+            print_lines(f"    {memory.rank}. {memory.score:.2f}  {memory.id[:SHORT_ID]}  {title}{by_files}")
         for left in block.passed_over:
-            click.echo(click.style(f"    not said: {left.score:.2f}  {left.id[:SHORT_ID]}  {left.why}", dim=True))
+            about = f"{left.score:.2f}  {left.id[:SHORT_ID]}  {line(left.title or _GONE)}"
+            print_lines(f"    not said: {about}", f"      {left.why}: {left.because}")
+
+
+_GONE = "forgotten, or folded otherwise since"
 
 
 def _print_counts(counts: list[Count]) -> None:
@@ -110,7 +121,7 @@ def _print_record(record: Explained) -> None:
         ("held by", f"{record.memory.id}: {record.memory.text}"),
         ("of", f"{record.memory.session}, since position {record.memory.position}"),
         ("paired as", record.why),
-        ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else "no"),
+        ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else f"no: {record.unsaid}"),
         ("cost", f"{number(record.calls, 'call')}, {_spent(record.seconds)}, {record.tokens:,} tokens"),
         ("held in", f"{len(record.held_by)} places, needed in {len(record.needed_by)}"),
     ):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from uuid import UUID
 
 import click
 import msgspec
@@ -44,8 +45,19 @@ if TYPE_CHECKING:
     from memctl.api.reading.views import Json
 
 
+class _Query(click.Argument):
+    """What is looked for; where it is missing it is said how it is given."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            why = 'say what to look for, as in `memctl search "how are tests run"`'
+            raise click.UsageError(why, ctx) from None
+
+
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, cls=_Query)
 @reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
@@ -121,7 +133,7 @@ def show(id: str, as_json: bool) -> None:
     if as_json:
         print_json(answer.json)
     else:
-        _print_thing(answer.value)
+        print_thing(answer.value)
 
 
 @click.command()
@@ -323,7 +335,7 @@ def _print_solution(best: ShownSolution, mean_resolve_s: float | None) -> None:
                 click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
 
 
-def _print_thing(thing: Thing) -> None:
+def print_thing(thing: Thing) -> None:
     item = thing.item
     click.echo(click.style(f"{thing.kind} {line(str(item.get('id', '')))}", bold=True))
     if thing.kind in ("episode", "task"):
@@ -406,6 +418,21 @@ class _Pattern(msgspec.Struct):
     sessions: list[_Name]
 
 
+_INNER = ("lineage",)
+"""What only the fold needs of the parts of a row."""
+_SHOWN_AS = {"stream": "session"}
+
+
+def _is_id(value: Json) -> bool:
+    if not isinstance(value, str) or len(value) != 36:
+        return False
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _print_evidence(each: Evidence) -> None:
     holds = "" if each.holds else click.style(" (no longer reads so)", fg="red")
     source = f"{line(each.source.agent)} {line(each.source.session)}"
@@ -424,9 +451,14 @@ def _print_field(name: str, value: Json, indent: str) -> None:
     elif isinstance(value, list):
         click.echo(f"{indent}{line(label)}:")
         for each in value[:20]:
-            if isinstance(each, (dict, list)):
-                content = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
-                print_lines(f"{indent}  - {line(content)[:300]}")
+            if isinstance(each, dict):
+                begins = f"{indent}  - "
+                for inner, field in each.items():
+                    if field not in (None, "", [], {}) and inner not in _INNER and not _is_id(field):
+                        _print_field(_SHOWN_AS.get(inner, inner), field, begins)
+                        begins = f"{indent}    "
+            elif isinstance(each, list):
+                print_lines(f"{indent}  - {', '.join(line(str(one)) for one in each)}")
             else:
                 print_lines(f"{indent}  - {line(str(each))}")
     elif isinstance(value, str) and "\n" in value:
@@ -434,5 +466,7 @@ def _print_field(name: str, value: Json, indent: str) -> None:
         for text in value.splitlines():
             print_lines(f"{indent}  > {text}")
     else:
-        shown = when(value) if isinstance(value, str) and name.endswith(("_at", "_seen")) else str(value)
+        shown = (
+            when(value) if isinstance(value, str) and (name == "at" or name.endswith(("_at", "_seen"))) else str(value)
+        )
         print_lines(f"{indent}{label}: {shown}")

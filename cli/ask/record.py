@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from memctl.api.client import Received
     from memctl.api.reading.views import Done
 
+_BY_AN_AGENT = "noted as an agent's word, as no person's terminal is here: it waits for approval (memctl waiting)"
+
 KINDS = ("preference", "pattern", "expertise", "fact", "profile")
 
 
@@ -70,4 +72,4 @@ def note(
     from memctl.infra.hooks.agent_shell import speaker
 
     by_user = speaker() == "user"
-    print_result(done, as_json, "noted" if by_user else "noted; waits for approval: memctl waiting")
+    print_result(done, as_json, "noted" if by_user else _BY_AN_AGENT)

@@ -2,7 +2,7 @@
 
 import click
 
-from memctl.api.reading.counts import Stats, Use
+from memctl.api.reading.counts import ModelUse, Stats, Use
 from memctl.cli.connection import placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
 from memctl.cli.pages import Reading, before, print_scope, reading, since
@@ -31,6 +31,7 @@ def stats(ask: Reading, since: str | None, before: str | None) -> None:
     answer = received.value
     print_scope(answer.scope)
     _print_totals(answer.totals, ask.limit)
+    _print_models(answer.models)
     if not (since or before):
         _print_state(answer)
 
@@ -46,6 +47,24 @@ def _print_totals(totals: dict[str, int], limit: int) -> None:
     if resolved := totals["errors_resolved"]:
         mean = totals["resolve_us_total"] / 1e6 / resolved
         notice(f"mean time to resolve an error: {span(mean)}")
+
+
+def _print_models(found: list[ModelUse]) -> None:
+    """What sessions took, by model; and what that cost where the settings say what a model costs."""
+    from memctl.infra.settings import load_settings
+
+    if not found:
+        return
+    prices = load_settings().prices
+    heads = ("model", "sessions", "tokens in", "out", "cached", *(["cost"] if prices else []))
+    rows = []
+    for each in found:
+        spent = (each.tokens_in, each.tokens_out, each.tokens_cached)
+        price = prices.get(each.model)
+        cost = [f"{price.of(*spent):,.2f}" if price else ""] if prices else []
+        rows.append([each.model or "unnamed", *(f"{count:,}" for count in (each.sessions, *spent)), *cost])
+    click.echo()
+    print_table([Column(heads[0]), *(Column(head, "right") for head in heads[1:])], rows)
 
 
 def _print_state(answer: Stats) -> None:

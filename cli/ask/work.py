@@ -69,13 +69,14 @@ def episodes(
 @click.command()
 @reading(limit=20)
 @click.option("--status", type=click.Choice(["open", "done"]), help="Open ones are loose threads.")
+@click.option("--open", "only_open", is_flag=True, help="The same as --status open.")
 @click.option("--type", "task_type", type=_TYPES, help="Type of task.")
 @since
-def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | None) -> None:
+def tasks(ask: Reading, status: str | None, only_open: bool, task_type: str | None, since: str | None) -> None:
     """List pieces of work across sessions: open or done, in how many sessions, and how they ended.
 
     \b
-    memctl tasks --status open
+    memctl tasks --open
     memctl tasks --type bugfix --since 2026-03-01
     """
 
@@ -91,6 +92,7 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
         ]
 
     shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))
+    status = "open" if only_open else status
     answer = ask.page("tasks", TaskItem, status=status, type=task_type, since=since)
     print_items(answer, ask.as_json, shown, "no tasks found")
 

@@ -93,7 +93,7 @@ def forget(
     _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
     if match == "-":
         match = _unseen(alone=yes or dry_run)
-    with _opened() as (settings, reader, qdrant):
+    with _opened(only_look=dry_run) as (settings, reader, qdrant):
         done: list[Forgotten] = []
         if resume:
             done = _resumed(settings, reader, qdrant)
@@ -253,7 +253,8 @@ def _show(seen: Preview) -> None:
         lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {number(seen.sessions, 'session')}")
     if seen.statements_about:
         at_least = "" if seen.exact else "at least "
-        lines.append(f"with {at_least}{seen.statements_about:,} statements about what would be gone")
+        about = number(seen.statements_about, "statement")
+        lines.append(f"with {at_least}{about} about what would be gone")
     print_lines(*lines)
     if seen.consequences:
         columns = [
@@ -275,14 +276,16 @@ def _print_receipt(done: Forgotten) -> None:
 
 
 @contextlib.contextmanager
-def _opened() -> Iterator[tuple[Settings, Reader, Any]]:
+def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]]:
+    """The settings, a reader, and a client of the vector store, which takes long to load; None for who only looks."""
     from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
     from memctl.infra.settings import load_settings
     from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
-    with store_of(settings) as qdrant, opened(settings, OWNER, "memctl forget") as reader:
+    store = contextlib.nullcontext() if only_look else store_of(settings)
+    with store as qdrant, opened(settings, OWNER, "memctl forget") as reader:
         yield settings, reader, qdrant
 
 

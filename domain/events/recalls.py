@@ -13,17 +13,50 @@ from memctl.domain.events.statements import Statement
 from memctl.domain.support import patterns
 from memctl.domain.support.wording import seen
 
+RecalledBy = Literal["", "files"]
+"""What a memory was found by, beside its words: the files that its work changed, whatever its score."""
+
 
 class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """One memory that was injected, and how sure the answer was of it (0 to 1)."""
 
     id: str
     score: float = 1.0
+    by: RecalledBy = ""
 
 
-PassedOverFor = Literal["weak", "same session", "no room"]
-"""Why a memory that was found was not injected: it hardly bears on the question, another of its session says what came
-of it, or the block was full."""
+PassedOverFor = Literal[
+    "weak", "same session", "no room", "said before", "no lead", "short prompt", "another error", "unconfirmed",
+    "an order", "enough said", "below limit",
+]  # fmt: skip
+"""Why a memory that was found was not injected."""
+
+BECAUSE: dict[str, str] = {
+    "weak": "it hardly bears on what is asked, by its words alone",
+    "same session": "another memory of its session says what came of it",
+    "no room": "the block was full",
+    "said before": "this session was given it before",
+    "no lead": "others that were found hold as much of what is asked: it may be any of them",
+    "short prompt": "so short a prompt is given lessons about the files at hand only",
+    "another error": "what is asked does not show this error",
+    "unconfirmed": "nobody confirmed it, and it is not the user's word",
+    "an order": "its words ask for something to be done, and an agent might do it",
+    "enough said": "as much of its kind is said as is said at once",
+    "below limit": "its score is below the setting `injection.min_score`",
+}
+"""The same in words, for people."""
+
+Silence = Literal["", "nothing asked", "nothing found", "no project"]
+"""Why nothing was looked for or found; empty where what was found says why it was left out."""
+
+SILENT: dict[str, str] = {
+    "": "nothing that was found is sure enough",
+    "nothing asked": "a plan, or too few words to ask anything of memory",
+    "nothing found": "memory holds nothing of what is asked",
+    "no project": "memory knows no project at this place",
+}
+"""The same in words, for people."""
+
 
 MOST_PASSED_OVER = 8
 """Memories that were found and not injected, of one block, the best first."""
@@ -39,7 +72,8 @@ class PassedOver(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @event("memory.recalled")
 class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
-    """Memory was put before an agent. `asked_by` is the event of the hook that asked; `tokens` what it took, about.
+    """Memory was put before an agent, or kept silent at a prompt: then `silent` or `passed_over` says why. `asked_by`
+    is the event of the hook that asked; `tokens` what it took, about.
 
     `withheld`: it was held back, so that work without memory can be compared; the memories are those that there were.
     """
@@ -53,6 +87,7 @@ class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
     withheld: bool = False
     passed_over: tuple[PassedOver, ...] = ()
     """What was found beside them; empty where nothing was searched for."""
+    silent: Silence = ""
 
 
 MOST_FOLLOWED = 24

@@ -119,7 +119,7 @@ def warrant_of(claim: ClaimSupport) -> str:
 def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
     """What is still missing for L3, in words; empty for a claim that graduates."""
     missing = tuple(c.why for c in checks_of(claim) if not c.passed)
-    if warrant_of(claim):
+    if claim.rejected or warrant_of(claim):
         return missing
     if _acts(claim):
         return (*missing, "a person's yes: whoever follows it fetches, runs, sends or takes away something")

@@ -94,6 +94,8 @@ def parse_hook(
     `event_name` is the hook that ran, for clients whose payload does not name it; `started` how the client was, as the
     delivery's header says. Without `looks` no file is looked at: then each prompt is the client's word. Never raises.
     """
+    if not raw.strip():
+        return ParsedHook(kind="empty")
     if len(raw) > _MAX_PAYLOAD:
         return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
     try:

@@ -129,6 +129,15 @@ def test_of_a_conversation_whose_client_left_out_its_beginning_only_what_is_new_
             assert (done["new"], done["duplicate"]) == (new, len(texts) - new)
 
 
+@pytest.mark.parametrize("payload", [b"", b"\n"])
+def test_an_empty_delivery_is_no_trouble(payload: bytes, place: Place, database_url: str) -> None:
+    with place.open(database_url), closing(Client(place.door)) as client:
+        client.send(delivery(1, payload))
+        assert client.answer() == {"ok": True, "new": 0, "duplicate": 0, "ignored": "empty"}
+        client.socket.sendall(b"\n")
+        assert client.answer()["empty_count"] == 0
+
+
 def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         for number in range(1, 70):

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 from doors import Door, door_to
-from events import NOON, observed, stated
+from events import NOON, as_read, observed, stated
 from histories import digests
 from psycopg import sql
 
 from memctl.api.erasure import scope as forget
 from memctl.api.queries import hindsight as queries
 from memctl.api.queries.endings import endings
-from memctl.api.queries.recalls import recalls
+from memctl.api.queries.recalls import Whether, recalls, titles
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, table_of
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, SessionEnded, ToolCalled, ToolFailed, ToolReturned
-from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver, RecalledMemory
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
@@ -71,6 +71,11 @@ def test_a_known_command_is_found_with_where_it_was_held_and_what_it_cost(door: 
     explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
     assert explained is not None
     assert explained.why.startswith("`rtk bun` had failed so before")
+    assert explained.unsaid == "no hook of this session asked memory"
+    left = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver(record.memory.id, 0.31, "weak"),))
+    append(door.connection, 1, [stated("session/claude-code/two", left, "left", at=HOUR)])
+    explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
+    assert explained.unsaid == f"found at UserPromptSubmit and left out, with a score of 0.31: {BECAUSE['weak']}"
     with pytest.raises(queries.NoSuchRecord):
         queries.explained(door.known(), EVERYWHERE, "zzzz")
 
@@ -106,6 +111,53 @@ def test_a_memory_that_was_put_before_the_agent_was_recalled(door: Door) -> None
         (False, 1, ""), (True, 2, "bug_pattern"),
     ]  # fmt: skip
     assert found["three"] is None, "it came after the need was met, or was held back"
+
+
+def test_where_memory_kept_silent_is_shown_with_the_prompt_and_why(door: Door) -> None:
+    asks = prepare(observed(PromptSubmitted(line="p", text="Why does rtk fail here?"), session="two", at=HOUR))
+    append(door.connection, 1, [*session("one", 0), asks])
+    door.known()
+    [keyed] = [
+        each
+        for each in page(door.known(), models.memories, "occurred_at", [], limit=50)[0]
+        if each.row.kind == "bug_pattern"
+    ]
+    left = (PassedOver(keyed.key, 0.31, "weak"),)
+    silent = MemoryRecalled(hook="UserPromptSubmit", asked_by=as_read(asks, 1).event_id, passed_over=left)
+    spoke = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(keyed.key, 0.05, "files"),))
+    nothing = MemoryRecalled(hook="UserPromptSubmit", silent="nothing asked")
+    events = {"two": (silent, nothing), "three": (spoke,)}
+    append(door.connection, 1, [
+        stated(f"session/claude-code/{name}", each, f"{name}-{number}", at=HOUR + 9 + number)
+        for name, of_one in events.items() for number, each in enumerate(of_one)
+    ])  # fmt: skip
+
+    def shown(said: Whether | None) -> dict[str, list[tuple[str, str]]]:
+        items = recalls(door.known(), EVERYWHERE, said=said).items
+        return {each.session.rpartition("/")[2]: [(b.prompt, b.silent) for b in each.blocks] for each in items}
+
+    asked = [("", SILENT["nothing asked"]), ("Why does rtk fail here?", SILENT[""])]
+    assert shown("silent") == {"two": asked}
+    assert shown("spoken") == {"three": [("", "")]}
+    assert shown(None) == {"two": asked, "three": [("", "")]}
+    [of_three, of_two] = sorted(recalls(door.known(), EVERYWHERE).items, key=lambda each: each.session)
+    assert (of_two.count, of_two.kept_silent, of_three.count) == (0, 2, 1)
+    [over] = of_two.blocks[1].passed_over
+    assert (over.title, over.because) == (keyed.row.title, BECAUSE["weak"])
+    assert of_three.blocks[0].memories[0].by == "files"
+
+    planned = forget.plan(door.known(), match="Why does rtk fail here?")
+    forget.forget(load_settings(), door.connection, 1, planned, None)
+    assert shown("silent") == {"two": [asked[0], ("", SILENT[""])]}, "its row holds nothing of the prompt"
+
+
+def test_what_is_looked_up_by_key_is_named_by_what_it_says(door: Door) -> None:
+    append(door.connection, 1, [*session("one", 0), *session("two", HOUR)])
+    reader = door.known()
+    [call] = [each for each in page(reader, models.known_commands, "last_failed_at", [], limit=50)[0] if each.row.works]
+    found = titles(door.known(), {call.key, "session/claude-code/one", "of-nothing"})
+    assert {id: each.kind for id, each in found.items()} == {call.key: "command", "session/claude-code/one": "session"}
+    assert found[call.key].title == "`rtk bun run test` fails here"
 
 
 def test_what_is_forgotten_is_needed_and_held_no_more(door: Door) -> None:

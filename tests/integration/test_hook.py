@@ -234,6 +234,22 @@ def test_a_hook_keeps_what_was_said_whatever_it_is_called_with(tmp_path: Path, a
 
 
 @pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["search"], 2), (["search", "--recall"], 0), (["save"], 0), (["session-end"], 0), (["ingest", "--stdin"], 0)],
+)
+def test_where_nothing_is_handed_over_nothing_is_delivered_and_a_bare_search_says_how(
+    arguments: list[str], code: int, tmp_path: Path
+) -> None:
+    memory = tmp_path / "memory"
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl.cli", *arguments], env={**os.environ, "MEMCTL_DATA_DIR": str(memory)},
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, (memory / "spool").exists()) == (code, b"", False)
+    assert (b'memctl search "how are tests run"' in done.stderr) is (code == 2)
+
+
+@pytest.mark.parametrize(
     "before",
     [
         "exec <&-",

@@ -608,12 +608,23 @@ def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> No
     with api.client() as client:
         memory = client.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
         pinned = client.command("pin", "pin-undone", memory=memory, by="user").json["event_id"]
-    with pytest.raises(BadlyAsked, match="a person says"):
+    with pytest.raises(BadlyAsked, match="a person says") as refused:
         verb("undo", pinned)  # at no terminal, so by an agent
+    assert "in a terminal of your own" in str(refused.value.hint), "it is said what to do"
     out = at_a_terminal("undo", pinned, "--json")
     assert json.loads(out)["recorded"] == {"memory": memory, "pinned": False}
     with pytest.raises(NotUndone):
         verb("undo", json.loads(verb("note", "maps are drawn at night", "--json")[1])["event_id"])
+    assert "no person's terminal is here" in verb("note", "maps are drawn by day")[2], "it is said why it waits"
+
+
+def test_who_only_looks_what_would_be_forgotten_does_not_wait_for_the_vector_stores_client(api: Api) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "memctl.cli", "forget", "--match", "coastline", "--dry-run"],
+        env={**os.environ, **api.environment}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "what holds that text" in done.stdout
+    assert "qdrant_client" not in done.stderr
 
 
 def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:
@@ -764,6 +775,47 @@ def test_what_was_found_for_a_prompt_and_not_said_is_recorded_with_why(api: Api,
     until(recorded, "what was passed over")
     assert {why for why, _ in recorded()} <= {"weak", "same session", "no room"}
     assert not any(said for _, said in recorded())
+
+
+def test_a_command_to_the_client_is_no_prompt_at_which_memory_keeps_silent(api: Api, memory: Remembered) -> None:
+    asked = {"hook_event_name": "UserPromptSubmit", "cwd": ATLAS, "session_id": "commands"}
+    assert told_at(api, **asked, prompt="/compact and then go on with the colours of maps") == (204, "")
+    assert told_at(api, **asked, prompt="go on") == (204, "")
+
+    def recorded() -> int:
+        with connect(memory.database_url) as connection:
+            where = "type = 'memory.recalled' AND session_id = 'commands'"
+            row = connection.execute(f"SELECT count(*) FROM memctl.events WHERE {where}").fetchone()
+        return 0 if row is None else int(row[0])
+
+    until(recorded, "that memory kept silent")
+    assert recorded() == 1
+
+
+@pytest.mark.parametrize(
+    ("session", "prompt", "cwd", "silent", "considered"),
+    [
+        ("brief", "go on", ATLAS, "nothing asked", False),
+        ("lost", "which colours do the maps have by now?", "/nowhere/known", "no project", False),
+        ("weak", "등고선 말고 부엌의 주전자는 겨울이 오기 전에 고쳐야 하나?", ATLAS, None, True),
+    ],
+)
+def test_that_nothing_is_said_at_a_prompt_is_recorded_with_why(
+    session: str, prompt: str, cwd: str, silent: str | None, considered: bool, api: Api, memory: Remembered
+) -> None:
+    asked = {"hook_event_name": "UserPromptSubmit", "cwd": cwd, "session_id": session}
+    assert told_at(api, **asked, prompt=prompt) == (204, "")
+
+    def recorded() -> list[tuple[str | None, bool, bool]]:
+        with connect(memory.database_url) as connection:
+            return connection.execute(
+                "SELECT payload->>'silent', payload ? 'passed_over', payload ? 'memories' FROM memctl.events"
+                " WHERE type = 'memory.recalled' AND session_id = %s",
+                [session],
+            ).fetchall()
+
+    until(recorded, "that memory kept silent")
+    assert recorded() == [(silent, considered, False)]
 
 
 def test_a_subagent_starts_with_what_bears_on_the_task_that_it_was_handed(api: Api) -> None:

@@ -702,6 +702,15 @@ def test_work_is_drawn_of_the_projects_asked_about_alone(read: Read) -> None:
     assert everything > ledger > none == 0
 
 
+def test_models_are_named_with_the_sessions_and_the_tokens_that_they_took(read: Read) -> None:
+    every = read(lambda reader: queries.sessions(reader, EVERYWHERE, limit=200)).items
+    named = {each.model: each for each in read(lambda reader: stats.models_of(reader, EVERYWHERE))}
+    assert named
+    for model, use in named.items():
+        of_it = [each for each in every if each.model == model]
+        assert (use.sessions, use.tokens_out) == (len(of_it), sum(each.tokens_out for each in of_it)), model
+
+
 def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:
     atlas = read(lambda reader: stats.stats(reader, places_of(reader, "atlas")))
     assert atlas.totals["prompts"] == 2

@@ -41,7 +41,8 @@ from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.event import YEAR_9999, Micros
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolFailed
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
@@ -65,9 +66,12 @@ PAGES = (
     "/work",
     "/work?file=.py&outcome=success",
     "/work?file=no-such-file",
+    "/work?status=open",
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
+    "/recalls",
+    "/recalls?said=spoken",
     "/hindsight",
     "/hindsight?recalled=no&sort=seconds",
     "/trends",
@@ -120,6 +124,10 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
                 append(connection, 1, [asked, *used])
             note = MemoryNoted(text="The tides are computed before the tests run.")
             append(connection, 1, [msgspec.structs.replace(stated(NOTES, note), actor="agent", location=TWINS[0])])
+            notice = observed(NoticeReceived(line="b3", kind="title", text="Backwards"), session="backwards")
+            append(connection, 1, [msgspec.structs.replace(notice, occurred_at=Micros(0))])
+            silent = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver("m-gone", 0.31, "weak"),))
+            append(connection, 1, [stated("session/claude-code/backwards", silent, "kept-silent", at=89_700)])
             for number in range(45):
                 said = PromptSubmitted(line=f"l{number}", text=f"said {number}")
                 append(connection, 1, [observed(said, session="long", at=50_000 + number)])
@@ -178,6 +186,16 @@ def test_whoever_is_not_signed_in_is_led_to_the_door_and_told_nothing(viewer: Vi
         assert "ledger" not in stranger.get("/sign-in").text
         assert stranger.get("/v1/stats").status_code == 401
         assert stranger.post("/sign-in", data={"token": "guess"}).status_code == 403
+
+
+def test_where_memory_kept_silent_the_viewer_says_what_was_considered_and_why_it_was_left_out(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        for path in ("/recalls?said=silent", "/sessions/backwards"):
+            page = browser.get(path).text
+            assert html.unescape(page).count(SILENT[""]) >= 1, path
+            assert BECAUSE["weak"] in html.unescape(page)
+        assert SILENT[""] not in html.unescape(browser.get("/recalls?said=spoken").text)
+        assert browser.get("/recalls?as=json").json()[0]["block"]["silent"] == SILENT[""]
 
 
 def test_many_projects_stand_on_several_pages_each_on_one(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -857,6 +875,62 @@ def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: V
         assert "It is recorded." in client.post("/things", data={**asked, "say": "helped"}, headers=headers).text
         refused = client.post("/things", data={**asked, "say": "anything"}, headers=headers)
         assert (refused.status_code, "nothing of that kind" in refused.text) == (422, True)
+
+
+def test_what_was_just_settled_waits_no_more(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        what, id = re.findall(r'name="what" value="(claim)"><input type="hidden" name="id" value="([^"]+)"',
+                              client.get("/waiting").text)[0]  # fmt: skip
+        page = client.post("/waiting", data={"what": what, "id": id, "key": "k"}, headers={"Origin": viewer.url}).text
+        assert ("Rejected." in page, id in page) == (True, False)
+
+
+def test_what_was_said_of_a_thing_stands_on_its_page_and_of_an_error_too(viewer: Viewer, memory: Remembered) -> None:
+    with viewer.signed_in() as client:
+        bug = html.unescape(re.findall(r'href="/things/([^"?]+)"', client.get("/bugs").text)[0])
+        asked = {"id": bug, "say": "misled", "key": "misled"}
+        page = client.post("/things", data=asked, headers={"Origin": viewer.url}).text
+        assert "does not show it yet" in page, "nobody folds"
+        drainer = Drainer(memory.database_url)
+        catch_up(drainer)
+        drainer.close()
+        page = client.post("/things", data=asked, headers={"Origin": viewer.url}).text
+        assert "It is recorded.</p>" in page
+        assert "It was rated 1×" in page
+        assert "it ranks lower for it" in client.get(f"/things/{bug}").text
+
+
+def test_an_event_without_a_time_stands_where_it_came_and_says_when(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/sessions/backwards?after=0").text
+        assert "without a time, came" in page
+        assert "1970" not in page
+        [event] = [
+            id for id, rest in re.findall(r'<li id="e-([^"]+)"(.*?)</li>', page, re.S) if "without a time" in rest
+        ]
+        assert "1970" not in client.get(f"/events/{event}").text
+        assert client.get(f"/v1/events/{event}").json()["occurred_at"] is None
+
+
+def test_trends_name_the_models_and_no_price_that_nobody_set(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        section = client.get("/trends").text.partition("Tokens by model")[2].partition("</section>")[0]
+    assert '<th scope="row">' in section
+    assert "[prices]" in section
+    assert '<th scope="col" class="number">cost</th>' not in section
+
+
+def test_work_that_is_open_is_listed_by_itself(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        of = {each: set(re.findall(r'<th scope="row">\s*<a href="/things/([^"]+)"',
+              client.get(f"/work?status={each}").text)) for each in ("open", "done", "")}  # fmt: skip
+        by_task = client.get("/v1/tasks", params={"status": "open", "project": "*", "limit": 200}).json()["items"]
+        still = {each["description"] for each in by_task}
+        assert of["open"]
+        assert of["done"]
+        assert of["open"].isdisjoint(of["done"])
+        for id in of["open"]:
+            assert client.get(f"/v1/things/{id}").json()["item"]["description"] in still
 
 
 def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: Viewer) -> None:

@@ -17,15 +17,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.reading.views import BugHit, Found, ShownSolution, SourceRow
+from memctl.api.reading.views import BugHit, Found, Json, ShownSolution, SourceRow, Thing
 from memctl.api.write.ingest import Account
 from memctl.cli import output
 from memctl.cli.ask import context, work
-from memctl.cli.ask.read import print_bug, print_found
+from memctl.cli.ask.read import print_bug, print_found, print_thing
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN
 from memctl.cli.main import memctl
-from memctl.cli.output import Cell, Column
+from memctl.cli.output import Cell, Column, when
 from memctl.cli.pages import Moment, OneOf, table
 from memctl.domain.support.wording import size, span
 
@@ -143,6 +143,20 @@ def test_markup_in_stored_text_is_not_interpreted(monkeypatch: pytest.MonkeyPatc
     assert "[red]a[/red] :smile:" in screen.getvalue()
 
 
+def test_the_parts_of_a_row_are_shown_by_name_whole_and_without_what_only_the_fold_needs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failed: dict[str, Json] = {
+        "at": "2026-06-17T10:20:39Z", "id": "3c8c76da-9229-5cc1-8998-96ccd39b7d9f", "lineage": "8f124b7f",
+        "stream": "session/codex/s1", "command": "entire status", "message": "if any flags " * 30,
+    }  # fmt: skip
+    print_thing(Thing("command", {"id": "k1", "failed": [failed]}))
+    assert capsys.readouterr().out.splitlines() == [
+        "command k1", "failed:", f"  - at: {when('2026-06-17T10:20:39Z')}", "    session: session/codex/s1",
+        "    command: entire status", f"    message: {'if any flags ' * 30}",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("projects", "headings"), [("aa", "id  work"), ("ab", "id  project  work")])
 def test_a_terminal_is_shown_the_project_where_there_are_several(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], projects: str, headings: str
@@ -244,7 +258,13 @@ def test_a_command_is_called_by_its_name_alone_and_in_its_group(name: str) -> No
         *((word, "memctl forget") for word in ("delete", "remove", "rm")),
         *((word, "memctl search") for word in ("find", "recall", "serch")),
         *((word, "memctl note") for word in ("add", "remember")),
-        *(("logs", "memctl doctor"), ("ui", "memctl view"), ("get", "memctl show"), ("settings", "memctl config")),
+        *(
+            ("unpin", "memctl pin ID --off"),
+            ("stop-all", "memctl down"),
+            ("ui", "memctl view"),
+            ("get", "memctl show"),
+            ("settings", "memctl config"),
+        ),
         *(
             ("version", "memctl --version"),
             ("help", "memctl --help"),
@@ -277,6 +297,7 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
     ("words", "said"),
     [
         (["cost"], "Did you mean `memctl stats`?"),
+        (["logs"], "Did you mean `memctl doctor`? The logs are files in the folder `log` of the data directory."),
         (["todo"], "Did you mean `memctl tasks --status open`?"),
         (["project", "shop"], "A project is shown by `memctl project show shop`."),
         (["project", "shwo"], "Did you mean 'show'?"),

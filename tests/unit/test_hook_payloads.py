@@ -192,7 +192,7 @@ def test_the_messages_of_a_conversation_are_known_when_they_come_again() -> None
 
 @pytest.mark.parametrize(
     "raw",
-    [b"", b"{", b"[]", b"7", b"{}", b'{"session_id":7}', b"\xff\0", b"[" * 9999, b'{"a":' * 500 + b"1" + b"}" * 500],
+    [b"{", b"[]", b"7", b"{}", b'{"session_id":7}', b"\xff\0", b"[" * 9999, b'{"a":' * 500 + b"1" + b"}" * 500],
 )
 def test_what_is_no_delivery_is_bad_and_says_why(raw: bytes) -> None:
     parsed = parse_hook(raw, "d", NOW)

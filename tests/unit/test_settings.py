@@ -39,6 +39,13 @@ def instance(data: Path, endpoints: dict[str, str], process: Process | None) -> 
     process.record(places.supervisor_record)
 
 
+def test_what_a_model_costs_is_the_users_to_say(bare: Path) -> None:
+    assert load_settings().prices == {}
+    write(user_file(), '[prices."claude-opus-4-6"]\ninput = 15\noutput = 75\ncached = 1.5\n')
+    price = load_settings().prices["claude-opus-4-6"]
+    assert price.of(1_000_000, 100_000, 2_000_000) == 15 + 7.5 + 3
+
+
 def test_each_source_overrides_those_after_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings().log_level == "info"
     write(user_file(), 'log_level = "error"\nstage1_shards = 8\n')

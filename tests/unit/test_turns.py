@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+import msgspec
 from events import as_read, observed
 
 from memctl.api.queries.turns import MOST_SHOWN, MOST_STEPS, turns_of
@@ -20,7 +21,7 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
-from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver, RecalledMemory
 
 
 def read(*payloads: Observation | NewEvent) -> list[Event]:
@@ -121,6 +122,15 @@ def test_what_memory_injected_stands_in_the_turn_that_asked() -> None:
     assert [(each.id, each.score, each.hook, each.withheld) for each in turn.injected] == [
         ("m1", 0.8, "UserPromptSubmit", False)
     ]
+
+
+def test_a_turn_says_why_memory_kept_silent_and_what_it_left_out() -> None:
+    silent = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver("m2", 0.3, "no lead"),))
+    asked = observed(prompted("a", "why does it fail"))
+    given = msgspec.structs.replace(asked, payload=silent, dedupe_key="recall:1", actor="memctl")
+    (turn,) = turns(asked, given, answered("b", "because"))
+    assert (turn.injected, turn.silent) == ([], SILENT[""])
+    assert [(each.id, each.score, each.why) for each in turn.left_out] == [("m2", 0.3, BECAUSE["no lead"])]
 
 
 def test_what_stands_before_the_first_prompt_is_a_turn_without_one() -> None:

@@ -146,7 +146,7 @@ def test_a_session_with_a_patch_is_shown() -> None:
     item = render.environment().get_template("events.html").module.event_item  # type: ignore[attr-defined]
     hunks = (Hunk(1, 1, ("-x", "+y")), Hunk(5, 5, (" z",)))
     payload = msgspec.to_builtins(ToolReturned(line="1", call="a", patch=hunks))
-    shown = str(item({"id": "1", "type": "tool.returned", "payload": payload, "occurred_at": None}))
+    shown = str(item({"id": "1", "type": "tool.returned", "payload": payload, "occurred_at": "2026-03-02T09:00:30Z"}))
     assert all(line in shown for line in (">-x<", ">+y<", "> z<"))
 
 

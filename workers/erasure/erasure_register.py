@@ -15,6 +15,7 @@ import psycopg
 from psycopg import sql
 
 from memctl.domain.support import patterns
+from memctl.domain.support.wording import number
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup import copies
 from memctl.infra.backup.receipts import RECEIPTS
@@ -127,7 +128,7 @@ def backups_before(settings: Settings, unsealed: Iterable[Path]) -> list[str]:
     those that a process is just sealing or opening."""
     folder = copies.folder_of(settings)
     made = len(copies.backups(folder))
-    said = [f"{made} backups in {folder}, made before (`memctl restore` leaves it out)"] if made else []
+    said = [f"{number(made, 'backup')} in {folder}, made before (`memctl restore` leaves it out)"] if made else []
     return said + [f"the folder {each}, in which a backup is being sealed or opened" for each in unsealed]
 
 
