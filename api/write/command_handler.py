@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -48,7 +49,8 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._writers = Writers(settings, IngestWriter)
+        # What lies here says nothing of a caller's place, who may be on another machine.
+        self._writers = Writers(settings, partial(IngestWriter, identify=False))
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
@@ -106,8 +108,10 @@ class CommandHandler:
             )
 
     def record(self, event: NewEvent, caller: Caller) -> None:
-        """Append an event that nobody asked for to the space that the caller means. Raises: DatabaseUnavailable,
-        EventsRefused."""
+        """Append an event that nobody asked for to the space that the caller means, and as theirs. Raises:
+        DatabaseUnavailable, EventsRefused."""
+        if caller.projects is not None:
+            event = confined(event)
         self._writers.of(caller.space).do(lambda writer: writer.record([event]))
 
     def close(self) -> None:
