@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from uuid import uuid4
 import pytest
 from apis import Api
 from asked import ATLAS, LEDGER, Remembered
+from certificates import certificate_in
 from click.testing import CliRunner
 from data_dirs import used
 from histories import EXAMPLE, events_of
@@ -66,15 +68,24 @@ class Line:
     """The line between a relay and the API. Shut, nobody is let through; stalled, whoever is waits for ever; deaf, the
     request arrives and its answer does not."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, certificate: Path | None = None) -> None:
+        """With a certificate it speaks TLS to the relay; what is cut is then not closed as TLS has it."""
         self._to = port
         self.way: Way = "open"
+        self.certificate = certificate
+        self._tls = None if certificate is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self._tls is not None:
+            self._tls.load_cert_chain(str(certificate))
         self.sent = bytearray()
         """What came from the relay."""
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"{'http://127.0.0.1' if self._tls is None else 'https://localhost'}:{self.port}"
 
     def set(self, way: Way) -> None:
         self.way = way
@@ -93,6 +104,8 @@ class Line:
                 if self.way == "shut":
                     client.close()
                     continue
+                if self._tls is not None:
+                    client = self._tls.wrap_socket(client, server_side=True)
                 self._open.append(client)
                 if self.way != "stalled":
                     server = socket.create_connection(("127.0.0.1", self._to))
@@ -131,8 +144,9 @@ class Relay:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")},
             "MEMCTL_DATA_DIR": str(self.data),
-            "MEMCTL_API_URL": f"http://127.0.0.1:{line.port}",
+            "MEMCTL_API_URL": line.url,
             "MEMCTL_API_TOKEN_FILE": str(self.key),
+            **({"SSL_CERT_FILE": str(line.certificate)} if line.certificate else {}),
             "XDG_CONFIG_HOME": str(folder / "config"),
         }
         self.start()
@@ -522,6 +536,28 @@ def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_
         assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
         line.set("open")  # ends what is idle, as servers do
     relay.give(a_key(log))
+
+
+def test_over_tls_as_well_neither_who_asks_nor_who_sends_minds_a_connection_that_was_closed(
+    api: Api, log: Connection, tmp_path: Path
+) -> None:
+    """Proxies close what has been idle for a minute, without a word of TLS."""
+    key = keys.make(log, "default", "dana", ("read", "ingest"), (LEDGER,))[1]
+    starts = {"session_id": "tls", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
+    with Line(api.port, certificate_in(tmp_path)) as line:
+        relay = Relay(tmp_path, line, key)
+        try:
+            began = relay.status()[1]["relay"]["since"]
+            for number in range(2):
+                said = relay.hook(starts, "--recall")
+                assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
+                relay.say("tls", range(number, number + 1))
+                until(lambda number=number: kept(log, "tls") == expected(range(number + 1)))  # type: ignore[misc]
+                line.set("open")
+            standing = relay.status()[1]["relay"]
+            assert (standing["state"], standing["since"]) == ("forwarding", began), "it never waited"
+        finally:
+            relay.remove()
 
 
 def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, log: Connection) -> None:
