@@ -313,7 +313,7 @@ class Settings(BaseSettings):
     def server(self) -> str:
         """The API of the machine that has the memory: on a member's machine, where a relay runs. Empty where it is
         this one."""
-        here = self.configured("database_url") or not self.configured("api_url")
+        here = self.configured("database_url") or self.configured("api_listen") or not self.configured("api_url")
         return "" if here else str(self.api_url)
 
     @property

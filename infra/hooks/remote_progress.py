@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.infra.data_dir import Places, write_private
 from memctl.infra.files import NoRegularFile, read_file
-from memctl.infra.hooks.spool import spooled
+from memctl.infra.hooks.spool import spooled_since
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.process import Process
 from memctl.infra.transcripts.reading import START, Checkpoint
@@ -40,16 +40,28 @@ class RemoteState(msgspec.Struct, frozen=True):
     last_at: float = 0.0
 
 
+LATE_S = 120.0
+"""Seconds after which what waits should be sent: twice the longest pause between two attempts."""
+
+
 class RelaySeen(msgspec.Struct, frozen=True):
-    """A relay as `status` finds it: whether its process lives, and how many deliveries wait."""
+    """A relay as `status` finds it: whether its process lives, how many deliveries wait, and the oldest of them for how
+    many seconds."""
 
     standing: RemoteState
     running: bool
     waiting: int
+    waiting_s: float = 0.0
 
     @property
-    def well(self) -> bool:
-        return self.running and self.standing.state in ("forwarding", "waiting")
+    def refused(self) -> bool:
+        """Whether the API takes nothing until a person mends that."""
+        return self.standing.state in ("refused", "outdated")
+
+    @property
+    def late(self) -> bool:
+        """Whether what waits should have been sent long ago."""
+        return self.waiting_s > LATE_S
 
 
 class Notes:
@@ -108,9 +120,16 @@ def relay_seen(places: Places, api_url: str = "") -> RelaySeen | None:
     try:
         standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
     except (FileNotFoundError, NoRegularFile, msgspec.MsgspecError):
-        return RelaySeen(RemoteState(api_url, since=0.0), False, len(spooled(places.spool))) if api_url else None
+        return RelaySeen(RemoteState(api_url, since=0.0), False, *_waiting(places)) if api_url else None
     process = Process.recorded(places.run / _RECORD)
-    return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))
+    return RelaySeen(standing, process is not None and process.lives(), *_waiting(places))
+
+
+def _waiting(places: Places) -> tuple[int, float]:
+    """How many deliveries wait in the spool, and the oldest for how many seconds."""
+    since = spooled_since(places.spool)
+    # One that is named later than now was so before the clock was set back.
+    return len(since), max((abs(time.time() - each) for each in since), default=0.0)
 
 
 class Checkpoints:

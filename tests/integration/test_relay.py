@@ -402,6 +402,20 @@ def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     }  # fmt: skip
 
 
+def test_what_waits_for_long_is_said_and_no_short_outage(relay: Relay, line: Line) -> None:
+    line.set("shut")
+    relay.say("late", range(2))
+    until(lambda: relay.state() == "waiting")
+    assert relay.status()[0] == 0
+    first = min((relay.data / "spool").glob("*.delivery"))
+    came, _, name = first.name.partition("-")
+    first.rename(first.with_name(f"{int(came) - 11 * 60 * 1_000_000}-{name}"))
+    done = CliRunner(env=relay.environment).invoke(status)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("needs you: 2 deliveries wait for 11 min to be sent: The team's API does not take")
+    assert "backups" not in done.stdout
+
+
 def test_doctor_looks_at_a_relay_and_at_what_its_key_may_do(relay: Relay, line: Line, log: Connection) -> None:
     found = relay.doctor()
     assert {each["result"] for each in found.values()} == {"ok"}
