@@ -33,7 +33,7 @@ from memctl.api.reading.pages import (
     visible_to_caller,
     within,
 )
-from memctl.api.reading.places import Places, limits_of, projects_of
+from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
@@ -279,6 +279,8 @@ def event(reader: Reader, id: Id) -> EventItem:
     limits = limits_of(reader)
     if found is not None and limits is not None and limits.locations.isdisjoint(shown_at(found)):
         raise NotFound(id=id)  # a variant may have been recorded in another place than its delivery
+    if found is not None and keeps_to_themselves(reader, found):
+        raise NotFound(id=id)
     if found is None:
         raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
     counted = single_row(

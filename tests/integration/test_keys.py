@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -19,9 +20,11 @@ from apis import TOKEN, Api, problem_of
 from asked import ATLAS, LEDGER, Remembered
 from click.testing import CliRunner
 from events import observed
+from mcp import Client as MCPClient
 from waiting import seconds, until
 
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
+from memctl.api.mcp import server
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
@@ -778,6 +781,49 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     fold()
     assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by the owner' in starts(erin)
     assert "feldspar" not in starts(erin)
+
+
+def test_what_a_member_says_of_themselves_is_shown_to_no_other_member(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    """In no list, search, tool of MCP or page of the viewer, until the owner confirms it for all."""
+    here, scopes = "/home/ida/private", ("--scope", "read", "--scope", "write", "--scope", "ingest")
+    ida, jon = (verb("keys", "add", name, *scopes)[1].strip() for name in ("ida", "jon"))
+    said = ("I like quillshort commit messages in every change.", "The quillwire is soldered before each release.")
+    events = {}
+    for text in said:
+        status, _, body = ask(api, ida, "/v1/commands/note", {"by": "user", "location": here, "text": text},
+                              Idempotency_Key=uuid4().hex)  # fmt: skip
+        assert status == 200
+        events[text] = json.loads(body)["event_id"]
+    fold()
+
+    def shown(token: str) -> str:
+        listed = [ask(api, token, f"/v1/{route}?project=*&limit=200")[2] for route in ("knowledge", "insights",
+                  "candidates", "memories", "preferences")]  # fmt: skip
+        searched = ask(api, token, "/v1/search", {"q": "quillshort quillwire commit messages release", "project": "*",
+                                                  "limit": 50})[2]  # fmt: skip
+        of_event = ask(api, token, f"/v1/events/{events[said[0]]}")[2]
+        tools = asyncio.run(of_mcp(token))
+        cookie = cookie_of(api, token)
+        pages = [page(api, cookie, path)[1] for path in ("/", "/knowledge", "/search?q=soldered")]
+        return "\n".join((*(each.decode() for each in (*listed, searched, of_event)), *tools, *pages))
+
+    async def of_mcp(token: str) -> list[str]:
+        async with MCPClient(server(lambda: api.client(token), here=here)) as client:
+            asked = {"search": {"query": "quillshort commit messages", "project": "*"}, "knowledge": {"project": "*"}}
+            return [str(await client.call_tool(name, given)) for name, given in asked.items()]
+
+    assert "quillshort commit" in shown(ida)
+    assert "quillshort commit" not in shown(jon)
+    assert "quillwire is soldered" in shown(jon)
+    assert "quillshort commit" in ask(api, ida, "/v1/preferences?project=*")[2].decode()
+    with api.client() as owner:
+        items = owner.page("knowledge", dict, project="*", limit=200).json["items"]
+        (claim,) = [each["claims"][0]["id"] for each in items if "quillshort" in each["text"]]
+        owner.command("verify-knowledge", uuid4().hex, by="user", claim=claim, location=here)
+    fold()
+    assert "quillshort commit" in ask(api, jon, "/v1/knowledge?project=*&limit=200")[2].decode()
 
 
 def test_lists_name_the_member_whose_prompts_and_titles_they_show(
