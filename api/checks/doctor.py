@@ -124,7 +124,7 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
         advice="make room: Postgres stops writing where there is none", free=disk.free,
     )  # fmt: skip
     yield check(
-        "data directory", "set aside", number(len(found.aside), "damaged file"),
+        "data directory", "set aside", number(len(found.aside), "file") + " damaged or refused",
         (folder / name for name in found.aside),
         advice="what it held was built again or starts empty; look at it, then delete it",
     )  # fmt: skip

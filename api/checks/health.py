@@ -598,7 +598,8 @@ def of_files(aside: Sequence[str], overdue: bool) -> Iterator[Trouble]:
         if path.endswith(".refused"):
             yield Trouble(
                 kind="delivery", what=f"{path} was refused for what it holds",
-                do="log/door.log says why; `memctl ingest` reads the session's transcript; then remove it",
+                do="log/door.log, or a relay's output, says why; `memctl ingest` reads the session's transcript; then"
+                " remove it",
             )  # fmt: skip
             continue
         yield Trouble(kind="damaged", what=f"{path} is damaged, or in the way", do="look at it, then move or remove it")

@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.write.identify import Identifier
-from memctl.api.write.ingest_writer import Away, EventsRefused, WriteResult
-from memctl.api.write.remote_ingest import Delivery, Sent, sent
+from memctl.api.write.ingest_writer import Away, NotTaken, WriteResult
+from memctl.api.write.remote_ingest import NOT_FOR_KEY, Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
@@ -110,10 +110,13 @@ class RemoteWriter:
         return self._checkpoints.known()
 
     def record(self, events: Sequence[NewEvent]) -> WriteResult:
-        """Redact and send; what is returned is in the team's log. Raises: EventsRefused, Away; then some may be."""
+        """Redact and send; what is returned is in the team's log, but for what this machine's key is not for, which is
+        reported. Raises: NotTaken, Away; then some may be."""
         recorded = self.write_rest(self.prepare(events))
+        if wrong := [why for why in recorded.refused.values() if why not in NOT_FOR_KEY]:
+            raise NotTaken(why=wrong[0])
         if recorded.refused:
-            raise EventsRefused(why=next(iter(recorded.refused.values())))
+            self._checkpoints.refused(self._key)
         return recorded
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
@@ -169,7 +172,7 @@ class RemoteWriter:
             )
         appended += recorded.appended
         refused |= {first + index: why for index, why in recorded.refused.items()}
-        self._notes.took(len(recorded.appended))
+        self._notes.took(len(recorded.appended), sum(why in NOT_FOR_KEY for why in recorded.refused.values()))
 
     def _why(self, problem: Refused) -> MemctlError:
         if problem.status in _REFUSES_KEY:

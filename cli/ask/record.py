@@ -70,4 +70,5 @@ def note(
     from memctl.infra.hooks.agent_shell import speaker
 
     by_user = speaker() == "user"
-    print_result(done, as_json, "noted" if by_user else "noted; waits for approval: memctl waiting")
+    waits = "" if by_user else "; waits for approval: memctl waiting"
+    print_result(done, as_json, f"noted as {done.value.event_id[:8]} (`memctl reject` takes it back){waits}")

@@ -101,7 +101,8 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
 
     "All is well" means that everything appended more than 30 s ago is folded, and nothing else needs a person: no
     program that should run and does not, no dead letter, no shard that stands still, no writer that others wait for, no
-    server that does not answer (the API where settings name it, too), nothing that a relay keeps for long, no rows that a replay found to differ, nothing that was damaged or refused. Else it
+    server that does not answer (the API where settings name it, too), nothing that a relay keeps for long, no rows that
+    a replay found to differ, nothing that was damaged or refused. Else it
     says what is not well, since when, at which event, and what to do. `memctl doctor` looks deeper.
 
     \b
@@ -167,7 +168,7 @@ def _of_relay(relay: RelaySeen) -> Iterator[str]:
         yield relay.standing.why
     elif relay.late:
         waits = f"{number(relay.waiting, 'delivery waits', 'deliveries wait')} for {span(relay.waiting_s)}"
-        why = relay.standing.why or "the relay's own output says why; one that is older than its hooks has to be restarted"
+        why = relay.standing.why or "the relay's output says why; one older than its hooks has to be restarted"
         yield f"{waits} to be sent: {why}"
 
 
@@ -240,6 +241,8 @@ def _figures(look: Installation) -> Iterator[tuple[str, str]]:
 def _relay_figures(standing: RemoteState) -> Iterator[tuple[str, str]]:
     yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
     yield "api_url", line(public(standing.api_url))
+    if standing.left_out:
+        yield "left out", f"{standing.left_out:,} events of projects that this machine's key is not for"
     if standing.why:
         yield "why", line(standing.why)
 

@@ -29,8 +29,9 @@ _FILE, _RECORD = "relay.json", "relay.process"
 
 
 class RemoteState(msgspec.Struct, frozen=True):
-    """How a relay stands. `events` were taken by the API since it started; `since` and `last_at` in seconds since 1970,
-    the first for the state, the second for the last event taken (0 for none)."""
+    """How a relay stands. `events` were taken by the API since it started; `left_out` were not, for the key is for
+    other projects; `since` and `last_at` in seconds since 1970, the first for the state, the second for the last event
+    taken (0 for none)."""
 
     api_url: str
     state: State = "forwarding"
@@ -38,6 +39,7 @@ class RemoteState(msgspec.Struct, frozen=True):
     since: float = 0.0
     events: int = 0
     last_at: float = 0.0
+    left_out: int = 0
 
 
 LATE_S = 120.0
@@ -77,12 +79,14 @@ class Notes:
         process.record(places.run / _RECORD)
         self._write()
 
-    def took(self, events: int) -> None:
-        """The API took events."""
+    def took(self, events: int, left_out: int = 0) -> None:
+        """The API took events, and left out some that are of no project of the key's."""
         with self._lock:
             now = time.time()
             before = self.standing
-            self.standing = msgspec.structs.replace(before, events=before.events + events, last_at=now)
+            self.standing = msgspec.structs.replace(
+                before, events=before.events + events, last_at=now, left_out=before.left_out + left_out
+            )
             self._now("forwarding", "")
 
     def failed(self, state: State, why: str) -> bool:

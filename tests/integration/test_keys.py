@@ -826,6 +826,34 @@ def test_what_a_member_says_of_themselves_is_shown_to_no_other_member(
     assert "quillshort commit" in ask(api, jon, "/v1/knowledge?project=*&limit=200")[2].decode()
 
 
+def test_a_member_takes_back_what_they_alone_said_by_the_id_of_the_note(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    here, scopes = "/home/liv/taken", ("--scope", "read", "--scope", "write", "--scope", "ingest")
+    liv, max_ = (verb("keys", "add", name, *scopes)[1].strip() for name in ("liv", "max"))
+
+    def say(token: str, name: str, **asked: Any) -> tuple[int, dict[str, Any]]:
+        body = {"by": "user", "location": here, **asked}
+        status, _, answer = ask(api, token, f"/v1/commands/{name}", body, Idempotency_Key=uuid4().hex)
+        fold()
+        return status, json.loads(answer)
+
+    def known() -> bool:
+        return "gneiss for the stairs" in ask(api, max_, "/v1/knowledge?project=*&limit=200")[2].decode()
+
+    note = say(liv, "note", text="We use gneiss for the stairs.")[1]["event_id"][:8]
+    assert known()
+    for token, by in ((max_, "user"), (liv, "agent")):
+        status, refused = say(token, "reject", claim=note, by=by)
+        assert (status, "memctl reject" in refused["hint"]) == (422, True)
+    assert known()
+    assert say(liv, "reject", claim=note, why="they are of slate")[0] == 200
+    assert not known()
+    assert say(liv, "note", text="We use gneiss for the stairs.")[0] == 200
+    assert known(), "who says it again means it"
+    assert say(max_, "note", text="We use gneiss for the stairs.")[0] == 200
+
+
 def test_lists_name_the_member_whose_prompts_and_titles_they_show(
     api: Api, verb: Verb, fold: Callable[[], None]
 ) -> None:

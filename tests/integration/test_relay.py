@@ -534,6 +534,16 @@ def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one
     relay.hook({**stop, "cwd": ATLAS})
     until(lambda: "not kept: of no project that this key is for" in relay.log.read_text())
     assert kept(log, "foreign") == []
+    relay.say("abroad", range(3))
+    until(lambda: relay.waiting() == 0, "that nothing of it waits")
+    until(lambda: relay.status()[1]["relay"]["left_out"] > 0, "the count")
+    done = CliRunner(env=relay.environment).invoke(status)
+    assert done.exit_code == 0, "nobody has to do anything about it"
+    assert "events of projects that this machine's key is not for" in done.stdout
+    assert "left out of projects" in relay.doctor()["relay spool"]["counted"]
+    assert not [each.name for each in (relay.data / "spool").iterdir() if each.suffix == ".refused"]
+    assert "Traceback" not in relay.log.read_text()
+    assert "refused for what it holds" not in relay.log.read_text()
     relay.give(before)
     relay.hook(stop)
     until(lambda: kept(log, "foreign") == ["how much?"])
@@ -567,6 +577,7 @@ def test_over_tls_as_well_neither_who_asks_nor_who_sends_minds_a_connection_that
                 assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
                 relay.say("tls", range(number, number + 1))
                 until(lambda number=number: kept(log, "tls") == expected(range(number + 1)))  # type: ignore[misc]
+                until(lambda: relay.waiting() == 0, "the answer")
                 line.set("open")
             standing = relay.status()[1]["relay"]
             assert (standing["state"], standing["since"]) == ("forwarding", began), "it never waited"

@@ -233,7 +233,12 @@ def test_what_is_recalled_for_the_key_is_of_no_place_that_lies_here(stage: Stage
 
 def test_what_is_recalled_for_the_key_takes_no_session_that_the_owner_begins_later(stage: Stage) -> None:
     """Where the key's client knew its id beforehand."""
-    starts = {"hook_event_name": "SessionStart", "session_id": "foreseen", "cwd": str(stage.victim), "source": "startup"}
+    starts = {
+        "hook_event_name": "SessionStart",
+        "session_id": "foreseen",
+        "cwd": str(stage.victim),
+        "source": "startup",
+    }
     assert CANARY in stage.ask("/v1/hooks/claude-code", msgspec.json.encode(starts))
     with connect(stage.database) as connection:
         count = "SELECT 1 FROM memctl.events WHERE session_id = 'foreseen'"
