@@ -289,6 +289,8 @@ class Client:
         except (OSError, HTTPException) as why:
             self._connection.close()
             reason = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
+            if isinstance(why, ssl.SSLCertVerificationError):
+                reason += " (where your own authority signed it, SSL_CERT_FILE names that one's file)"
             raise Unreachable(url=self._url, why=reason) from why
         if status == 202:
             job = json.loads(content)["id"]

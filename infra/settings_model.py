@@ -217,7 +217,8 @@ class Settings(BaseSettings):
     qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
     api_url: HttpUrl | None = Field(default=None, repr=False, description="memctl's HTTP API")
     api_listen: Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")] | None = Field(
-        default=None, description="HOST:PORT the API listens on where that is not api_url's, as in a container"
+        default=None,
+        description="HOST:PORT the API listens on where that is not api_url's: behind a proxy, in a container",
     )
     api_token: str | None = Field(default=None, repr=False, description="its bearer token")
     api_token_file: AbsolutePath | None = Field(

@@ -51,12 +51,6 @@ class SpaceRefused(Away):
     hint = "set `space` on this machine to the team's, or not at all; `memctl config` says where it is set"
 
 
-class NotOfThisKey(MemctlError):
-    """What is meant for space {space} is not sent: this machine's key is for another."""
-
-    space: str
-
-
 class ApiOutdated(Away):
     """The team's API does not know what this relay sends: {why}"""
 
@@ -179,7 +173,7 @@ class RemoteWriter:
             return self._away("refused", KeyRefused(why=str(problem)))
         if problem.status == _OF_ANOTHER_SPACE:
             if self._meant:
-                return NotOfThisKey(space=self._meant)
+                return NotTaken(why=f"it is meant for space {self._meant}, and this machine's key is for another")
             return self._away("refused", SpaceRefused(why=str(problem)))
         if problem.status in _OF_ANOTHER_VERSION:
             return self._away("outdated", ApiOutdated(why=str(problem)))
