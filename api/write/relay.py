@@ -25,7 +25,7 @@ from memctl.api.client import SPACE, answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.write.hang_watch import Suspects, watch
-from memctl.api.write.remote_writer import RemoteWriter
+from memctl.api.write.remote_writer import CHECKPOINTS, RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.support.errors import MemctlError
@@ -78,7 +78,7 @@ def run_relay(settings: Settings) -> None:
     api = settings.api_socket or places.sockets / "api.sock"
     with (
         alone(door),
-        contextlib.closing(Checkpoints(places.data / "relay.sqlite3")) as checkpoints,
+        contextlib.closing(Checkpoints(places.data / CHECKPOINTS)) as checkpoints,
         contextlib.closing(Notes(places, url)) as notes,
         _announced_to_hooks(places, door, api) as token,
     ):

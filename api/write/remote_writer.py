@@ -3,8 +3,11 @@
 Parsing, redaction, and what git says of a checkout happen here, where the words were said; the API redacts once more.
 """
 
+from __future__ import annotations
+
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,7 +19,8 @@ from memctl.api.write.ingest_writer import Away, NotTaken, WriteResult
 from memctl.api.write.remote_ingest import NOT_FOR_KEY, Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
+from memctl.infra.data_dir import Places
+from memctl.infra.hooks.remote_progress import Checkpoints, Listener, Nobody, State
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
@@ -26,6 +30,9 @@ log = logging.getLogger("memctl.relay")
 
 MOST_BYTES = 4 << 20
 """Of events in one request."""
+
+CHECKPOINTS = "relay.sqlite3"
+"""The file of a member's machine that holds how far transcripts were sent."""
 
 PATIENCE_S = 30.0
 """For the answer to one request, which may hold as much as above."""
@@ -57,6 +64,18 @@ class ApiOutdated(Away):
     hint = "bring the API and the relay to one version"
 
 
+@contextlib.contextmanager
+def sending(settings: Settings) -> Iterator[RemoteWriter]:
+    """A writer for a command of a member's machine, beside the relay there: both know how far files were read. Raises:
+    Away."""
+    places = Places(settings.data_dir)
+    places.make()
+    with contextlib.closing(Checkpoints(places.data / CHECKPOINTS)) as checkpoints:
+        meant = settings.of_space(settings.space_meant)  # "" is the key's, whichever that is
+        with contextlib.closing(RemoteWriter(meant, Nobody(), checkpoints)) as writer:
+            yield writer
+
+
 class RemoteWriter:
     """Appends to a team's log, over one connection to its API. Not for several threads.
 
@@ -64,7 +83,7 @@ class RemoteWriter:
     is read when this is opened, which is `lost` once there is another.
     """
 
-    def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints, space: str = "") -> None:
+    def __init__(self, settings: Settings, notes: Listener, checkpoints: Checkpoints, space: str = "") -> None:
         self._meant = space
         self.settings = settings
         self._notes = notes

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -64,6 +64,26 @@ class RelaySeen(msgspec.Struct, frozen=True):
     def late(self) -> bool:
         """Whether what waits should have been sent long ago."""
         return self.waiting_s > LATE_S
+
+
+class Listener(Protocol):
+    """Who hears how sending goes."""
+
+    def took(self, events: int, left_out: int = 0) -> None:
+        """The API took events, and left out some that are of no project of the key's."""
+
+    def failed(self, state: State, why: str) -> bool:
+        """The API did not take anything. Whether that is new."""
+
+
+class Nobody:
+    """For a command, which says itself how it went."""
+
+    def took(self, events: int, left_out: int = 0) -> None:
+        pass
+
+    def failed(self, state: State, why: str) -> bool:
+        return False
 
 
 class Notes:

@@ -31,6 +31,7 @@ from waiting import seconds, until
 from memctl.api.client import Client
 from memctl.api.write.committer import parse
 from memctl.api.write.relay import NoRelayKey, run_relay
+from memctl.cli.capture.ingest import ingest
 from memctl.cli.operate.status import status
 from memctl.cli.operate.verify import doctor
 from memctl.infra import api_keys as keys
@@ -548,6 +549,41 @@ def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one
     relay.hook(stop)
     until(lambda: kept(log, "foreign") == ["how much?"])
     assert "another key" in relay.log.read_text()
+
+
+def test_a_member_brings_history_with_the_members_key(
+    line: Line, log: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No relay needs to run; what was sent is not sent again; what the key is not for stays here."""
+    folder = tmp_path / ".claude" / "projects" / "ledger"
+    folder.mkdir(parents=True)
+    for name, cwd in (("brought", LEDGER), ("private", ATLAS)):
+        said = {
+            "type": "user",
+            "uuid": name,
+            "sessionId": name,
+            "cwd": cwd,
+            "message": {"content": f"of {name} {SECRET}"},
+        }
+        (folder / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
+    file = tmp_path / "key"
+    file.touch(0o600)
+    file.write_text(keys.make(log, "default", uuid4().hex, ("read", "ingest"), [LEDGER])[1])
+    environment = {
+        "HOME": str(tmp_path), "MEMCTL_DATA_DIR": str(used(tmp_path / "data")), "MEMCTL_API_URL": line.url,
+        "MEMCTL_API_TOKEN_FILE": str(file), "XDG_CONFIG_HOME": str(tmp_path / "config"), "MEMCTL_DATABASE_URL": "",
+    }  # fmt: skip
+    run = CliRunner(env=environment)
+    account = json.loads(run.invoke(ingest, ["--json"], catch_exceptions=False).stdout)
+    (refused,) = account["bad"]
+    assert refused["why"] == "not kept: of no project that this key is for"
+    (text,) = kept(log, "brought")
+    assert text.startswith("of brought")
+    assert SECRET not in text
+    assert kept(log, "private") == []
+    again = json.loads(run.invoke(ingest, ["--json"], catch_exceptions=False).stdout)
+    assert (again["unchanged"], again["events"]["new"]) == (2, 0)
+    assert run.invoke(ingest, ["--wait"]).exit_code == 2
 
 
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
