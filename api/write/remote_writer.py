@@ -45,6 +45,8 @@ _OF_ANOTHER_VERSION = (404, 405, 409, 422)
 class ApiAway(Away):
     """The team's API does not take anything now: {why}"""
 
+    hint = "what it has is not sent again: go on later"
+
 
 class KeyRefused(Away):
     """The team's API refuses this machine's key: {why}"""

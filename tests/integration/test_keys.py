@@ -90,6 +90,24 @@ def ask(api: Api, token: str, path: str, body: Any = None, **headers: str) -> tu
     return api.ask(path, method=method, body=data, headers={"Authorization": f"Bearer {token}", **named})
 
 
+def test_a_key_may_be_for_a_remote_that_memory_does_not_know_yet(verb: Verb) -> None:
+    for named in ("github.com/acme/unmet", "git@github.com:Acme/unmet.git"):
+        made = json.loads(verb("keys", "add", uuid4().hex, "--project", named, "--json")[1])
+        assert made["projects"] == ["github.com/acme/unmet"]
+    with pytest.raises(MemctlError, match="unmet"):
+        verb("keys", "add", uuid4().hex, "--project", "unmet")
+
+
+def test_what_a_new_key_may_not_be_meant_to_be_is_said(api: Api) -> None:
+    command = program.get_command(click.Context(program), "keys")
+    assert command is not None
+    run, name = CliRunner(env=api.environment), uuid4().hex
+    assert "note:" not in run.invoke(command, ["add", name]).stderr
+    again = run.invoke(command, ["add", name, "--project", LEDGER]).stderr
+    assert f"{LEDGER} is a path, which on another member's machine is another project" in again
+    assert "in force is called so, too" in again
+
+
 def test_a_name_of_a_key_may_hold_no_secret(verb: Verb) -> None:
     with pytest.raises(NameHoldsASecret):
         verb("keys", "add", "ci ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a")
