@@ -129,6 +129,8 @@ class Spooling:
             for file in observed.transcripts:
                 self._reader.read(file)
             return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
+        if not (observed.events or observed.transcripts or observed.why):
+            return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             # A hook that is sent away looks for room itself, and counts that there is none.
@@ -272,9 +274,9 @@ class Asking:
             "sessionStart",
         ):
             return 204, b""
-        why = self._notes.standing.why
+        why = self._notes.standing.why.rstrip(".")
         message = (
-            f"memctl: {why} What is said here is kept on this machine and sent once that is mended (`memctl status`)."
+            f"memctl: {why}. What is said here is kept on this machine and sent once that is mended (`memctl status`)."
         )
         text = "\n".join((CONTEXT_BLOCK_OPEN, message, CONTEXT_BLOCK_CLOSE))
         return 200, orjson.dumps(answer(parts.path.removeprefix(HOOKS), payload, text))

@@ -67,7 +67,7 @@ class Installation:
 
 def look_at(settings: Settings) -> Installation:
     """How everything is now."""
-    from memctl.api.checks.health import api_trouble, free_bytes
+    from memctl.api.checks.health import free_bytes
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
     from memctl.infra.beside import beside
@@ -75,14 +75,15 @@ def look_at(settings: Settings) -> Installation:
     from memctl.infra.hooks import spool
     from memctl.infra.hooks.remote_progress import relay_seen
 
-    health, api = beside(partial(_health, settings)), beside(partial(api_trouble, settings))
+    health, api = beside(partial(_health, settings)), beside(partial(_api, settings))
     found = instance.status(settings)
-    asked = _in_time(health) if found.running or settings.configured("database_url") else None
+    answer, of_api = _in_time(health), _in_time(api)
+    asked = answer if found.running or settings.configured("database_url") else None
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
-        "" if settings.server and not found.running else _said(_in_time(api)),
+        "" if settings.server and not found.running else _said(of_api),
         None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
@@ -302,6 +303,13 @@ def _health(settings: Settings) -> Health | str:
             return structs.replace(health(reader, servers(settings)), sizes=sizes(reader))
     except MemctlError as problem:
         return " ".join(str(problem).split())
+
+
+def _api(settings: Settings) -> Trouble | str | None:
+    """What is wrong with the API where settings name it."""
+    from memctl.api.checks.health import api_trouble
+
+    return api_trouble(settings)
 
 
 def _in_time(asked: Future[T]) -> T | str:

@@ -404,6 +404,13 @@ def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     }  # fmt: skip
 
 
+def test_what_holds_nothing_to_keep_waits_for_no_api(relay: Relay, line: Line) -> None:
+    """As what `doctor` has each hook deliver."""
+    line.set("shut")
+    relay.hook({"hook_event_name": "Notification", "session_id": "noticed", "cwd": "/", "message": "waiting"})
+    assert relay.waiting() == 0
+
+
 def test_what_waits_for_long_is_said_and_no_short_outage(relay: Relay, line: Line) -> None:
     line.set("shut")
     relay.say("late", range(2))
