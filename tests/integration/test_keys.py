@@ -905,9 +905,13 @@ def test_nobody_speaks_as_another_member_or_settles_what_holds(api: Api, verb: V
     assert [each["member"] for each in known if "pumice" in each["text"]] == ["eve"]
     ids = [each["memory_id"] for each in known][:2]
     claim = next(each for each in known if "pumice" in each["text"])["claims"][0]["id"]
+    others = next(each for each in known if each["member"] not in ("eve", "nameless"))["claims"][0]["id"]
+    refused = ask(api, nameless, "/v1/commands/reject", {"by": "user", "location": here, "claim": claim},
+                  Idempotency_Key=uuid4().hex)  # fmt: skip
+    assert refused[0] == 422, "it is another member's"
     for name, asked in (
         ("undo_consolidation", {"change": ids[0]}),
-        ("verify-knowledge", {"claim": claim}), ("reject", {"claim": claim}), ("core-approve", {"section": "persona"}),
+        ("verify-knowledge", {"claim": claim}), ("reject", {"claim": others}), ("core-approve", {"section": "persona"}),
         ("pin", {"memory": ids[0]}), ("refuse-forget", {"thing": ids[0]}), ("split-project", {"project": here}),
     ):  # fmt: skip
         for token in (eve, nameless):
