@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -69,6 +70,10 @@ class BadlyAsked(Refused):
 
 Asked = str | int | float | bool | None
 """A value of a query; None for what is not asked."""
+
+
+_CLOSED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""How a connection that the server closed shows: over TLS it may end without a word, which is no `ConnectionError`."""
 
 
 class AskedPlace(TypedDict, total=False):
@@ -284,6 +289,8 @@ class Client:
         except (OSError, HTTPException) as why:
             self._connection.close()
             reason = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
+            if isinstance(why, ssl.SSLCertVerificationError):
+                reason += " (where your own authority signed it, SSL_CERT_FILE names that one's file)"
             raise Unreachable(url=self._url, why=reason) from why
         if status == 202:
             job = json.loads(content)["id"]
@@ -317,7 +324,7 @@ def answered(
     kept = connection.sock is not None
     try:
         return _sent(connection, method, target, body, headers)
-    except ConnectionError:
+    except _CLOSED:
         if not kept:
             raise
     connection.close()

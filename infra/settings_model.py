@@ -231,7 +231,8 @@ class Settings(BaseSettings):
     qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
     api_url: HttpUrl | None = Field(default=None, repr=False, description="memctl's HTTP API")
     api_listen: Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")] | None = Field(
-        default=None, description="HOST:PORT the API listens on where that is not api_url's, as in a container"
+        default=None,
+        description="HOST:PORT the API listens on where that is not api_url's: behind a proxy, in a container",
     )
     api_token: str | None = Field(default=None, repr=False, description="its bearer token")
     api_token_file: AbsolutePath | None = Field(
@@ -330,7 +331,7 @@ class Settings(BaseSettings):
     def server(self) -> str:
         """The API of the machine that has the memory: on a member's machine, where a relay runs. Empty where it is
         this one."""
-        here = self.configured("database_url") or not self.configured("api_url")
+        here = self.configured("database_url") or self.configured("api_listen") or not self.configured("api_url")
         return "" if here else str(self.api_url)
 
     @property

@@ -15,7 +15,7 @@ from memctl.domain.knowledge.graduation import (
     warrant_of,
 )
 from memctl.domain.support.bounded import clipped, newest
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.provenance import Provenance, spoken_through
 from memctl.domain.support.structs import carried_over
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
@@ -108,10 +108,14 @@ def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) ->
         at=int(item.event.occurred_at),
         id=str(item.event.delivery_id),
         holds=isinstance(item.payload, KnowledgeVerified),
-        by=clipped(item.event.actor, 20),
+        by=_by(item.event.actor),
         why=clipped(item.payload.why, 300),
         words=clipped(getattr(item.payload, "words", ""), 64),
     )
+
+
+def _by(actor: str) -> str:
+    return clipped(actor, 20)
 
 
 def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None) -> bool:
@@ -124,6 +128,13 @@ def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None
     return asked and all(check.passed for check in checks_of(standing))
 
 
+def _takes_back(verdict: Verdict, insight: Insight | None) -> bool:
+    """Whether a member says that what they alone said does not hold; who says it again later means it."""
+    if verdict.holds or insight is None or insight.said_by is not Provenance.MEMBER or verdict.at < insight.last_seen:
+        return False
+    return verdict.by == _by(spoken_through("member", insight.member))
+
+
 def _was_shown(insight: Insight, verdict: Verdict) -> bool:
     """Whether a claim's words are those that were confirmed: of older verdicts nobody knows more than when it was."""
     if verdict.words:
@@ -134,7 +145,7 @@ def _was_shown(insight: Insight, verdict: Verdict) -> bool:
 
 def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> ClaimCandidate:
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
-    last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
+    last = next((verdict for verdict in verdicts if verdict.by == "user" or _takes_back(verdict, insight)), None)
     if last is not None and last.holds and insight is not None and not _was_shown(insight, last):
         last = None  # somebody else says it now, in words that no person was shown
     found = insight or Insight(id=key, kind="fact", canonical="", polarity=0, everywhere=False, location="")

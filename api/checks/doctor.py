@@ -19,7 +19,7 @@ import msgspec
 
 from memctl.api.checks.check import Check, attempted, check, skipped
 from memctl.api.checks.client_checks import clients
-from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, fetched, health, servers, troubles
+from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, api_trouble, fetched, health, servers, troubles
 from memctl.api.checks.relay_checks import relay as relay_check
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
@@ -76,6 +76,7 @@ def examine() -> Iterator[Check]:
     of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
     of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
+        ("api", lambda: _api(settings)),
         ("postgres", lambda: _postgres(settings, said)),
         ("queue", lambda: _queue(settings)),
         ("vectors", lambda: _vectors(settings, said)),
@@ -123,7 +124,7 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
         advice="make room: Postgres stops writing where there is none", free=disk.free,
     )  # fmt: skip
     yield check(
-        "data directory", "set aside", number(len(found.aside), "damaged file"),
+        "data directory", "set aside", number(len(found.aside), "file") + " damaged or refused",
         (folder / name for name in found.aside),
         advice="what it held was built again or starts empty; look at it, then delete it",
     )  # fmt: skip
@@ -163,6 +164,14 @@ def _programs(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
         yield check(
             "programs", program.name, program.state.lower(), wrong, advice=f"see {log / program.name}.log; {_UP}"
         )
+
+
+def _api(settings: Settings) -> Iterator[Check]:
+    """The API as members reach it."""
+    if (wrong := api_trouble(settings)) is not None:
+        yield check("api", "address", "does not answer", [wrong.what], advice=wrong.do)
+    elif settings.configured("api_url"):
+        yield check("api", "address", f"{settings.api_url} [{settings.origin('api_url')}]")
 
 
 def _postgres(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
@@ -458,11 +467,12 @@ def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
 
 
 def _named_in(file: Path) -> Path | None:
-    """The socket that the file names for hooks, on its first line."""
+    """The socket that the file names for hooks, on its first line, if it names one."""
     try:
-        return Path(file.read_text().splitlines()[0])
+        named = file.read_text().splitlines()[0]
     except (FileNotFoundError, IndexError):
         return None
+    return Path(named) if named else None
 
 
 def listening(pid: int) -> set[tuple[str, int]]:

@@ -378,6 +378,40 @@ def fetched(url: str, path: str, key: str | None = None) -> tuple[int, bytes]:
         raise OSError(str(problem) or type(problem).__name__) from problem
 
 
+def api_trouble(settings: Settings) -> Trouble | None:
+    """That the API does not answer at the address that a person set for it, as members reach it. Asked of no API: that
+    would ask itself."""
+    if not (settings.configured("api_url") or settings.configured("api_listen")):
+        return None  # then it is a program of this instance alone
+    if settings.api_url is None:
+        why = "it does not run"
+    elif not (why := _unanswered(settings.api_url, settings.api_token or "")):
+        return None
+    here = settings.configured("api_listen")
+    do = "see log/api.log, and the proxy before it; `memctl up` starts the API" if here else (
+        "see whether `memctl serve` runs there, and the proxy before it"
+    )  # fmt: skip
+    return Trouble(kind="program", what=f"the API does not answer at {settings.api_url or settings.api_listen}: {why}",
+                   do=do)  # fmt: skip
+
+
+_ANSWERS = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+"""With which memctl answers who asks whose a token is: this machine may have none."""
+
+
+def _unanswered(url: str, token: str) -> str:
+    from memctl.api.client import Client, Refused, Unreachable
+
+    try:
+        with Client(url, token, patience_s=_PATIENCE_S) as client:
+            client.get("/v1/caller")
+    except Unreachable as problem:
+        return problem.why
+    except Refused as problem:
+        return "" if problem.status in _ANSWERS else f"it answers {problem.status}"
+    return ""
+
+
 _AGAIN = "if it goes on, start everything again: memctl down, then memctl up"
 
 
@@ -564,7 +598,8 @@ def of_files(aside: Sequence[str], overdue: bool) -> Iterator[Trouble]:
         if path.endswith(".refused"):
             yield Trouble(
                 kind="delivery", what=f"{path} was refused for what it holds",
-                do="log/door.log says why; `memctl ingest` reads the session's transcript; then remove it",
+                do="log/door.log, or a relay's output, says why; `memctl ingest` reads the session's transcript; then"
+                " remove it",
             )  # fmt: skip
             continue
         yield Trouble(kind="damaged", what=f"{path} is damaged, or in the way", do="look at it, then move or remove it")

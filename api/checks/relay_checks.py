@@ -30,7 +30,9 @@ def relay(settings: Settings, found: RelaySeen) -> Iterator[Check]:
     )  # fmt: skip
     stuck = [standing.why] if standing.state in ("refused", "outdated") else []
     waits = f"{number(found.waiting, 'delivery', 'deliveries')} to be sent"
-    yield check(PART, "spool", f"{waits}, {standing.events:,} events taken since it started", stuck,
+    since = f"{standing.events:,} events taken since it started"
+    since += f", {standing.left_out:,} left out of projects that the key is not for" if standing.left_out else ""
+    yield check(PART, "spool", f"{waits}, {since}", stuck,
                 advice="nothing is lost: they are sent once that is mended")  # fmt: skip
     yield from _api(settings)
 

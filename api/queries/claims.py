@@ -28,7 +28,7 @@ from memctl.api.reading.pages import (
     several,
     within,
 )
-from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.places import Places, is_anothers, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import (
@@ -301,6 +301,7 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
                     stale=any(changed.get(path, 0) > claim.last_seen for path in claim.files),
                 )
                 for claim in keyed.row.claims
+                if not is_anothers(reader, claim)
             ],
             memory_id=memory_id("knowledge", keyed.key),
         )
@@ -327,7 +328,8 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
             confidence=claim.confidence,
         )
         for row, claim in claims
-        if claim.said_by is not Provenance.MEMBER and not acts(claim.text, claim.polarity)
+        if (claim.said_by is not Provenance.MEMBER or claim.member == reader.member != "")
+        and not acts(claim.text, claim.polarity)
     ]
     found.sort(key=lambda item: (item.group, not item.said, -item.sessions))
     return Page(_first_of_each(found, lambda item: item.text)[:limit], None, places.scope)

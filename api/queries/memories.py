@@ -30,7 +30,7 @@ from memctl.api.reading.pages import (
     rows_of,
     within,
 )
-from memctl.api.reading.places import Places, limits_of, projects_of
+from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
@@ -40,12 +40,14 @@ from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.event_order import shown_at
 from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.domain.language.notes import MemoryNoted, claim_of
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.structs import carried_over
 from memctl.infra.database import single_row
 from memctl.infra.log.erase import PLACED, at_places
 from memctl.infra.log.read import read_events
+from memctl.projections.insights import insight_id
 from memctl.projections.kernel import Projection
 from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
@@ -267,6 +269,8 @@ def event(reader: Reader, id: Id) -> EventItem:
     limits = limits_of(reader)
     if found is not None and limits is not None and limits.locations.isdisjoint(shown_at(found)):
         raise NotFound(id=id)  # a variant may have been recorded in another place than its delivery
+    if found is not None and keeps_to_themselves(reader, found):
+        raise NotFound(id=id)
     if found is None:
         raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
     counted = single_row(
@@ -352,6 +356,8 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
             return memory_id(_REMEMBERED[found.kind], str(found.item["id"]))
     found = thing(reader, wanted)
     what, key = found.kind, str(found.item["id"])
+    if what == "event" and found.item["type"] == "memory.noted":
+        return _claim_noted(reader, UUID(str(found.item["delivery_id"])))
     if kind == "thing" or what == "insight":
         return key
     if what == "memory":
@@ -368,6 +374,14 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
         id=wanted,
         hint="`memctl insights` and `knowledge` list claims; search lists memories.",
     )
+
+
+def _claim_noted(reader: Reader, id: UUID) -> str:
+    """The id of the claim that a note makes."""
+    noted = read_events(reader.connection, reader.space_id, [id])[id]
+    assert isinstance(noted.payload, MemoryNoted)
+    made = claim_of(noted, noted.payload)
+    return insight_id(made.kind, made.canonical, made.polarity, None if made.everywhere else made.location)
 
 
 def words_of(reader: Reader, claim: str) -> str:

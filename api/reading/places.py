@@ -1,6 +1,7 @@
 """Which project a question is about: a name, a path, an id, `*`, or where the caller stands."""
 
 import difflib
+from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -9,16 +10,24 @@ import msgspec
 from memctl.api.reading.occupancy import Occupancy, occupancy_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
+from memctl.domain.events.event import Event
 from memctl.domain.events.recalls import quoted_name
+from memctl.domain.knowledge.personal import is_personal
+from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout, one_of
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.projects.occupants import Occupant, occupants_of
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.location import by_key, is_absolute, is_on_this_machine, normalise, of_member, path_of
+from memctl.domain.support.provenance import Provenance, member_of, words_of
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
+from memctl.projections.candidates import ClaimCandidate
+from memctl.projections.insights import Insight, Saying
 from memctl.projections.memory_feedback import MemoryFeedback
+from memctl.projections.memory_rows import Memory
 from memctl.projections.project_words import ProjectWords
+from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
 EVERYWHERE = "*"
 
@@ -73,7 +82,10 @@ OF_NO_PLACE = (MemoryFeedback, ProjectWords)
 
 
 def visible(reader: Reader, row: Any) -> bool:
-    """Whether a row shows the caller nothing but the projects that the caller is limited to."""
+    """Whether a row shows the caller nothing but the projects that the caller is limited to, and nothing that another
+    member of the team said of themselves."""
+    if is_anothers(reader, row):
+        return False
     limits = limits_of(reader)
     if limits is None:
         return True
@@ -82,6 +94,32 @@ def visible(reader: Reader, row: Any) -> bool:
         return isinstance(row, OF_NO_PLACE)
     # A list that is full may have pushed out what was met elsewhere.
     return bool(named) and len(named) < LOCATIONS and limits.locations.issuperset(named)
+
+
+def is_anothers(reader: Reader, row: Any) -> bool:
+    """Whether a row is a claim that another member made of themselves, and that no person confirmed for all. The owner
+    is shown it, who has it all; what sessions say word for word is the team's."""
+    if not reader.member or getattr(row, "said_by", None) is not Provenance.MEMBER or getattr(row, "confirmed", False):
+        return False
+    if isinstance(row, Memory):
+        return row.kind == "knowledge" and any(map(partial(_is_anothers_line, reader, row), row.text.splitlines()))
+    if not isinstance(row, Insight | ClaimCandidate | VerifiedKnowledge | VerifiedClaim):
+        return False
+    said = (row.member, *(each.member for each in getattr(row, "evidence", ()) if isinstance(each, Saying)))
+    return reader.member not in said and is_personal(row.text, row.kind)
+
+
+def _is_anothers_line(reader: Reader, row: Memory, line: str) -> bool:
+    """The same of one of several claims of a subject, which names its speaker where that is not who said the first."""
+    own = words_of(Provenance.MEMBER, member=reader.member) in line
+    return is_personal(line) and not own and (row.member != reader.member or "said by" in line)
+
+
+def keeps_to_themselves(reader: Reader, event: Event) -> bool:
+    """Whether an event is a note in which another member speaks of themselves."""
+    noted, member = event.payload, member_of(event.actor)
+    whose = bool(reader.member and member) and member != reader.member
+    return whose and isinstance(noted, MemoryNoted) and is_personal(noted.text, noted.kind)
 
 
 def locations_of_row(row: Any) -> set[str] | None:

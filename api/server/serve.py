@@ -42,7 +42,7 @@ class CannotListen(MemctlError):
 class NoToken(MemctlError):
     """The API needs a token, and api_token is not set."""
 
-    hint = "run `memctl up`, which makes one, or set MEMCTL_API_TOKEN"
+    hint = "set MEMCTL_API_TOKEN; or let `memctl up` start the API with a token of its own: set MEMCTL_API_LISTEN, too"
 
 
 def run_api(settings: Settings) -> None:

@@ -3,13 +3,16 @@
 import hashlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
 from memctl.api.queries import memories as queries
 from memctl.api.queries.context import session_here, session_of
+from memctl.api.reading import models
 from memctl.api.reading.caller import Caller, Forbidden, drawn
+from memctl.api.reading.pages import one
 from memctl.api.reading.places import kept_at, limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
@@ -17,16 +20,21 @@ from memctl.api.write.ingest_writer import IngestWriter, Writers
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.events.feedback import VerifyKnowledge
+from memctl.domain.events.feedback import RejectKnowledge, VerifyKnowledge
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import Provenance
 from memctl.infra.database import Connection, outages
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
 
 _BY_PEOPLE = "say it in a terminal of your own, outside the shell of a coding agent, or in the viewer: `memctl view`"
 
+_OWNERS = (
+    "a member takes back by `memctl reject` what nobody else said, a moment after it was said; for all else ask whoever"
+    " runs this memctl"
+)
 LONGEST_KEY = 200
 """Characters of an idempotency key."""
 
@@ -50,7 +58,8 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._writers = Writers(settings, IngestWriter)
+        # What lies here says nothing of a caller's place, who may be on another machine.
+        self._writers = Writers(settings, partial(IngestWriter, identify=False))
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
@@ -65,10 +74,11 @@ class CommandHandler:
             raise BadKey
         asked = read_command(cls, body)
         actor = caller.speaks(asked.by)
+        own = cls.own_too and asked.by == "user" and bool(caller.member)
         if caller.member:  # what settles a thing for everybody is not a member's to say
             asked = msgspec.structs.replace(asked, by="agent")
-        if cls.by_people and asked.by != "user":
-            raise BadCommand(why=cls.by_people, hint=_BY_PEOPLE)
+        if cls.by_people and asked.by != "user" and not own:
+            raise BadCommand(why=cls.by_people, hint=_OWNERS if caller.member else _BY_PEOPLE)
         if caller.projects is not None:
             self._check_place(asked, caller)
         writer = self._writers.of(caller.space)
@@ -76,6 +86,8 @@ class CommandHandler:
         dedupe_key = f"command:{name}:{_digest(drawn(key, caller))}"
         try:
             whole = self._with_whole_ids(asked, caller)
+            if own and isinstance(whole, RejectKnowledge):
+                self._check_own(whole, caller)
         except MemctlError:
             # Since it was carried out, what it names may have gone, or something else come that is named so.
             if (done := self._before(dedupe_key, caller)) is None:
@@ -85,6 +97,18 @@ class CommandHandler:
             getattr(whole, field) for field in cls.__struct_fields__ if getattr(whole, field) != getattr(asked, field)
         ]
         return writer.do(lambda writer: self._decided(writer, dedupe_key, whole, meant, caller, actor))
+
+    def _check_own(self, asked: RejectKnowledge, caller: Caller) -> None:
+        """Whether a member speaks of a claim that nobody else made. Raises: BadCommand."""
+
+        def alone(reader: Reader) -> bool:
+            row = one(reader, models.candidates, asked.claim)
+            if row is None or row.insight is None or row.said_by is not Provenance.MEMBER or row.confirmed:
+                return False
+            return {each.member for each in row.insight.evidence} == {reader.member}
+
+        if not self._readers.read(alone, caller):
+            raise BadCommand(why=asked.by_people, hint=_OWNERS)
 
     def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""
@@ -108,8 +132,10 @@ class CommandHandler:
             )
 
     def record(self, event: NewEvent, caller: Caller) -> None:
-        """Append an event that nobody asked for to the space that the caller means. Raises: DatabaseUnavailable,
-        EventsRefused."""
+        """Append an event that nobody asked for to the space that the caller means, and as theirs. Raises:
+        DatabaseUnavailable, EventsRefused."""
+        if caller.projects is not None:
+            event = confined(event)
         self._writers.of(caller.space).do(lambda writer: writer.record([event]))
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread, unlooked
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, Writers
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, NotTaken, WriteResult, Writers
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -178,12 +178,8 @@ class Committer(WatchedThread):
                     return self._commit(group[middle:])
                 self._answer_all(group[middle:], {"ok": False, "retry": True, "why": "nothing can be kept for now"})
                 return False
-            # Where it failed and with what kind of error, but no message: it may quote what was said.
-            kind = type(problem.__cause__ or problem).__name__
-            frames = "".join(traceback.format_tb(problem.__traceback__))
-            log.error("delivery %s is refused for what it holds: %s\n%s", group[0].delivery.id, kind, frames)
             self._writers.close()
-            self._answer_all(group, {"ok": False, "retry": False, "why": f"refused for what it holds: {kind}"})
+            self._answer_all(group, {"ok": False, "retry": False, "why": _why_refused(group[0].delivery, problem)})
             return True
         if self._away:
             self._away = False
@@ -221,10 +217,9 @@ class Committer(WatchedThread):
             answers.append(answer)
             events.extend(parsed.events)
             owners.extend([answer] * len(parsed.events))
-        parts = (events[start : start + AT_ONCE] for start in range(0, len(events), AT_ONCE))
-        appended = [done for part in parts for done in writer.record(part).appended]
-        for owner, done in zip(owners, appended, strict=True):
-            owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
+        for start in range(0, len(events), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            _count(owners[part], writer.record(events[part]))
         if self._reader is not None:
             for file, begins in named:
                 self._reader.read(file, neighbours=begins, space=space)
@@ -237,6 +232,28 @@ class Committer(WatchedThread):
     def _schedule(self, call: Callable[..., None], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
+
+
+def _count(owners: Sequence[Acknowledgement], recorded: WriteResult) -> None:
+    """Say of the delivery that each event is of what became of it."""
+    appended = iter(recorded.appended)
+    for index, owner in enumerate(owners):
+        if why := recorded.refused.get(index):
+            owner["ignored"] = why
+        else:
+            owner["new" if next(appended).status in ("new", "variant") else "duplicate"] += 1
+
+
+def _why_refused(delivery: Delivery, problem: Exception) -> str:
+    """Why a delivery is refused for good, as the log has it, too: where it failed and with what kind of error, but no
+    message, which may quote what was said. What the team's API says quotes nothing."""
+    if isinstance(problem, NotTaken):
+        log.error("delivery %s is refused: %s", delivery.id, problem)
+        return str(problem)
+    kind = type(problem.__cause__ or problem).__name__
+    frames = "".join(traceback.format_tb(problem.__traceback__))
+    log.error("delivery %s is refused for what it holds: %s\n%s", delivery.id, kind, frames)
+    return f"refused for what it holds: {kind}"
 
 
 def parse(delivery: Delivery, *, looks: bool = True) -> ParsedHook:

@@ -46,6 +46,12 @@ class EventsRefused(MemctlError):
     why: str
 
 
+class NotTaken(EventsRefused):
+    """The team's API does not take this: {why}."""
+
+    # `why` is one of the reasons of `memctl.api.write.remote_ingest`, and quotes nothing.
+
+
 class WriteResult(msgspec.Struct, frozen=True):
     """What became of a batch: one entry for each event that was kept, in order, and what was redacted, by kind."""
 

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import project_asked
-from memctl.api.reading.reader import opened
+from memctl.api.reading.reader import Reader, opened
+from memctl.domain.projects.identity import UnknownProject, remote_of
 from memctl.domain.projects.key_limits import given
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
@@ -38,9 +39,20 @@ def make(
     limits: tuple[str, ...] = ()
     if projects:
         with opened(settings, OWNER, _NAME) as reader:
-            limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None), p)))
+            limits = tuple(dict.fromkeys(each for project in projects for each in _given(reader, project)))
     with _home(settings) as connection:
         return api_keys.make(connection, settings.space, name, scopes, limits or None, until)
+
+
+def _given(reader: Reader, named: str) -> tuple[str, ...]:
+    """What a key for a project is given that was named so; of a git remote that memory does not know yet, that one."""
+    try:
+        return given(project_asked(reader, named, None), named)
+    except UnknownProject:
+        host = named.partition("/")[0]
+        if remote := remote_of(named if ":" in host else f"https://{named}"):
+            return (remote,)
+        raise
 
 
 def listed(settings: Settings) -> list[Key]:

@@ -25,7 +25,7 @@ from memctl.api.client import SPACE, answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ready_spool, serve, stop_threads
 from memctl.api.write.hang_watch import Suspects, watch
-from memctl.api.write.remote_writer import RemoteWriter
+from memctl.api.write.remote_writer import CHECKPOINTS, RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.support.errors import MemctlError
@@ -79,7 +79,7 @@ def run_relay(settings: Settings) -> None:
     api = settings.api_socket or places.sockets / "api.sock"
     with (
         alone(door),
-        contextlib.closing(Checkpoints(places.data / "relay.sqlite3")) as checkpoints,
+        contextlib.closing(Checkpoints(places.data / CHECKPOINTS)) as checkpoints,
         contextlib.closing(Notes(places, url)) as notes,
         _announced_to_hooks(places, door, api) as token,
     ):
@@ -129,6 +129,8 @@ class Spooling:
         if observed.kind == "off":
             for file in observed.transcripts:
                 self._reader.read(file)
+            return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
+        if not (observed.events or observed.transcripts or observed.why):
             return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -265,9 +267,9 @@ class Asking:
             "sessionStart",
         ):
             return 204, b""
-        why = self._notes.standing.why
+        why = self._notes.standing.why.rstrip(".")
         message = (
-            f"memctl: {why} What is said here is kept on this machine and sent once that is mended (`memctl status`)."
+            f"memctl: {why}. What is said here is kept on this machine and sent once that is mended (`memctl status`)."
         )
         text = "\n".join((CONTEXT_BLOCK_OPEN, message, CONTEXT_BLOCK_CLOSE))
         return 200, orjson.dumps(answer(parts.path.removeprefix(HOOKS), payload, text))

@@ -67,6 +67,8 @@ _DAY_S = 24 * 3_600
 
 NOT_YOURS = "of no project that this key is for"
 NOT_BEGUN = "of a session that somebody else began"
+NOT_FOR_KEY = (NOT_YOURS, NOT_BEGUN)
+"""Why a key hears that something is none of its own: nothing is wrong with that, nor with who sent it."""
 ANOTHERS = "another version of what came through another key"
 MISNAMED = "under the name of what another session holds"
 

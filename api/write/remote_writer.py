@@ -3,8 +3,11 @@
 Parsing, redaction, and what git says of a checkout happen here, where the words were said; the API redacts once more.
 """
 
+from __future__ import annotations
+
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,11 +15,12 @@ import msgspec
 
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.write.identify import Identifier
-from memctl.api.write.ingest_writer import Away, EventsRefused, WriteResult
-from memctl.api.write.remote_ingest import Delivery, Sent, sent
+from memctl.api.write.ingest_writer import Away, NotTaken, WriteResult
+from memctl.api.write.remote_ingest import NOT_FOR_KEY, Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
+from memctl.infra.data_dir import Folders
+from memctl.infra.hooks.remote_progress import Checkpoints, Listener, Nobody, State
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
@@ -26,6 +30,9 @@ log = logging.getLogger("memctl.relay")
 
 MOST_BYTES = 4 << 20
 """Of events in one request."""
+
+CHECKPOINTS = "relay.sqlite3"
+"""The file of a member's machine that holds how far transcripts were sent."""
 
 PATIENCE_S = 30.0
 """For the answer to one request, which may hold as much as above."""
@@ -37,6 +44,8 @@ _OF_ANOTHER_VERSION = (404, 405, 409, 422)
 
 class ApiAway(Away):
     """The team's API does not take anything now: {why}"""
+
+    hint = "what it has is not sent again: go on later"
 
 
 class KeyRefused(Away):
@@ -51,16 +60,22 @@ class SpaceRefused(Away):
     hint = "set `space` on this machine to the team's, or not at all; `memctl config` says where it is set"
 
 
-class NotOfThisKey(MemctlError):
-    """What is meant for space {space} is not sent: this machine's key is for another."""
-
-    space: str
-
-
 class ApiOutdated(Away):
     """The team's API does not know what this relay sends: {why}"""
 
     hint = "bring the API and the relay to one version"
+
+
+@contextlib.contextmanager
+def sending(settings: Settings) -> Iterator[RemoteWriter]:
+    """A writer for a command of a member's machine, beside the relay there: both know how far files were read. Raises:
+    Away."""
+    places = Folders(settings.data_dir)
+    places.make()
+    with contextlib.closing(Checkpoints(places.data / CHECKPOINTS)) as checkpoints:
+        meant = settings.of_space(settings.space_meant)  # "" is the key's, whichever that is
+        with contextlib.closing(RemoteWriter(meant, Nobody(), checkpoints)) as writer:
+            yield writer
 
 
 class RemoteWriter:
@@ -70,7 +85,7 @@ class RemoteWriter:
     is read when this is opened, which is `lost` once there is another.
     """
 
-    def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints, space: str = "") -> None:
+    def __init__(self, settings: Settings, notes: Listener, checkpoints: Checkpoints, space: str = "") -> None:
         self._meant = space
         self.settings = settings
         self._notes = notes
@@ -110,10 +125,13 @@ class RemoteWriter:
         return self._checkpoints.known()
 
     def record(self, events: Sequence[NewEvent]) -> WriteResult:
-        """Redact and send; what is returned is in the team's log. Raises: EventsRefused, Away; then some may be."""
+        """Redact and send; what is returned is in the team's log, but for what this machine's key is not for, which is
+        reported. Raises: NotTaken, Away; then some may be."""
         recorded = self.write_rest(self.prepare(events))
+        if wrong := [why for why in recorded.refused.values() if why not in NOT_FOR_KEY]:
+            raise NotTaken(why=wrong[0])
         if recorded.refused:
-            raise EventsRefused(why=next(iter(recorded.refused.values())))
+            self._checkpoints.refused(self._key)
         return recorded
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
@@ -169,14 +187,14 @@ class RemoteWriter:
             )
         appended += recorded.appended
         refused |= {first + index: why for index, why in recorded.refused.items()}
-        self._notes.took(len(recorded.appended))
+        self._notes.took(len(recorded.appended), sum(why in NOT_FOR_KEY for why in recorded.refused.values()))
 
     def _why(self, problem: Refused) -> MemctlError:
         if problem.status in _REFUSES_KEY:
             return self._away("refused", KeyRefused(why=str(problem)))
         if problem.status == _OF_ANOTHER_SPACE:
             if self._meant:
-                return NotOfThisKey(space=self._meant)
+                return NotTaken(why=f"it is meant for space {self._meant}, and this machine's key is for another")
             return self._away("refused", SpaceRefused(why=str(problem)))
         if problem.status in _OF_ANOTHER_VERSION:
             return self._away("outdated", ApiOutdated(why=str(problem)))

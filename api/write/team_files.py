@@ -24,6 +24,7 @@ from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.facts import InsightKind
+from memctl.domain.knowledge.personal import is_personal
 from memctl.domain.knowledge.team_entries import KEY, claim_entry, decision_entry, key_of, lesson_entry, lesson_text
 from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
 from memctl.domain.support import patterns
@@ -44,8 +45,6 @@ MOST_FILES = 5_000
 
 _FOLDERS = ("claims", "decisions", "strategies")
 _ORIGIN = "team"
-_PERSONAL = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
-"""What somebody says of themselves."""
 _ID = patterns.compile(r"[0-9a-f-]{8,64}")
 _EPOCH = date(1970, 1, 1)
 _APART = patterns.compile(r"[^a-z0-9]+")
@@ -226,7 +225,7 @@ def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[Tea
     places = places_of(reader, project, here)
     for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
         first = claim.claims[0]
-        if claim.status == "verified" and first.kind not in ("profile", "expertise"):
+        if claim.status == "verified" and not is_personal(first.text, first.kind):
             words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
                              claim_entry(first.kind, first.polarity, first.canonical))  # fmt: skip
@@ -252,7 +251,7 @@ def _lessons(reader: Reader, places: Places) -> Iterator[TeamEntry]:
 
 
 def _made(folder: str, kind: str, text: str, said_by: str, at: int, entry: str) -> Iterator[TeamEntry]:
-    if not _PERSONAL.search(text) and len(text) <= LONGEST_NOTE:
+    if not is_personal(text) and len(text) <= LONGEST_NOTE:
         day = datetime.fromtimestamp(at / 1_000_000, UTC).date().isoformat()
         yield TeamEntry(id=entry, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
 

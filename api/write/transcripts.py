@@ -163,8 +163,12 @@ class TranscriptReader(WatchedThread):
         if self._suspects is not None:
             for each in files:
                 self._suspects.passed(str(each))
+        lines: dict[str, list[int]] = {}
         for bad in account.bad:
-            log.warning("line %d of a transcript: %s", bad.line, bad.why)  # its name may be what was said
+            lines.setdefault(bad.why, []).append(bad.line)
+        for why, of in lines.items():  # no names: they may be what was said
+            which = f"line {of[0]}" if len(of) == 1 else f"{len(of)} lines, from line {of[0]} on,"
+            log.warning("%s of a transcript: %s", which, why)
 
     @property
     def alone(self) -> bool:

@@ -204,6 +204,8 @@ def verify_knowledge(id: str, why: str, yes: bool, as_json: bool) -> None:
 def reject(id: str, why: str, as_json: bool) -> None:
     """Say that the claim of this ID does not hold: it leaves what is known, and does not come back by itself.
 
+    With a team's key you take back what you alone said; the id that `memctl note` printed will do.
+
     \b
     memctl reject 8eb0a7c5 --why "it was a joke"
     """

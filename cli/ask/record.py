@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memctl.api.client import Received
     from memctl.api.reading.views import Done
 
-_BY_AN_AGENT = "noted as an agent's word, as no person's terminal is here: it waits for approval (memctl waiting)"
+_BY_AN_AGENT = "an agent's word, as no person's terminal is here: it waits for approval (memctl waiting)"
 
 KINDS = ("preference", "pattern", "expertise", "fact", "profile")
 
@@ -72,4 +72,5 @@ def note(
     from memctl.infra.hooks.agent_shell import speaker
 
     by_user = speaker() == "user"
-    print_result(done, as_json, "noted" if by_user else _BY_AN_AGENT)
+    noted = f"noted as {done.value.event_id[:8]} (`memctl reject` takes it back)"
+    print_result(done, as_json, noted if by_user else f"{noted}; {_BY_AN_AGENT}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,8 @@ def ingest(
 
     Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds; among
     projects' files only their histories are found. What was read before is not read again, and a line that was recorded
-    before is a duplicate: running this twice adds nothing. The account at the end counts every line.
+    before is a duplicate: running this twice adds nothing. The account at the end counts every line. On a member's
+    machine all is sent to the team's API with the member's key.
 
     \b
     memctl ingest                  # where coding agents keep their sessions
@@ -67,9 +69,7 @@ def ingest(
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
-    from memctl.api.write.ingest_writer import IngestWriter
     from memctl.infra.hooks.capture_policy import CapturePolicy
-    from memctl.infra.settings import load_settings
     from memctl.infra.transcripts.files import EXAMPLE, default_sources
 
     _check_arguments(paths, agent)
@@ -80,7 +80,7 @@ def ingest(
         _check_whose(paths)
     files = _repositories(paths) if git else _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
-    with IngestWriter(load_settings()) as writer:
+    with _opened(to_wait=wait) as writer:
         policy = None if again else CapturePolicy(writer.settings)
         try:
             _with_progress(writer, files, again, account, policy, git=git)
@@ -102,6 +102,27 @@ def ingest(
             if not follow:
                 raise
     print_account(account, as_json)
+
+
+@contextlib.contextmanager
+def _opened(*, to_wait: bool) -> Iterator[Any]:
+    """Where events go: into the log at hand, or on a member's machine to the team's API."""
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    if not settings.server or settings.database_url is not None:
+        from memctl.api.write.ingest_writer import IngestWriter
+
+        with IngestWriter(settings) as writer:
+            yield writer
+        return
+    from memctl.api.write.remote_writer import sending
+
+    if to_wait:
+        raise click.UsageError(f"--wait is for the machine that has the memory: this one sends to {settings.server}")
+    notice(f"sending to {settings.server}")
+    with sending(settings) as sender:
+        yield sender
 
 
 def _check_arguments(paths: Sequence[Path], agent: str) -> None:

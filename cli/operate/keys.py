@@ -13,6 +13,8 @@ from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from memctl.infra.api_keys import Key
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -67,11 +69,14 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 
     only_a_person("makes keys")
     until = _until(expires) if expires else None
-    key, token = api_keys.make(load_settings(), name, scopes, projects, until)
+    settings = load_settings()
+    key, token = api_keys.make(settings, name, scopes, projects, until)
     if as_json:
         print_json({**msgspec.to_builtins(key), "key": token})
         return
     click.echo(f"key {key.id}: {_description(key)}", err=True)
+    for each in _warnings(key, [other for other in api_keys.listed(settings) if other.holds(datetime.now(UTC))]):
+        click.echo(f"note: {each}", err=True)
     click.echo("it is not shown again:", err=True)
     click.echo(token)
 
@@ -120,6 +125,17 @@ def revoke(key: str, as_json: bool) -> None:
         print_json(gone)
     else:
         click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
+
+
+def _warnings(key: Key, in_force: Sequence[Key]) -> Iterator[str]:
+    """What a key that was just made may not be meant to be."""
+    if paths := [each for each in key.projects or () if each.startswith(("/", "member:"))]:
+        yield (
+            f"{', '.join(paths)} is a path, which on another member's machine is another project: name the git remote"
+            " instead (--project github.com/owner/name), also where memory does not know it yet"
+        )
+    if same := [each.id for each in in_force if each.name == key.name and each.id != key.id]:
+        yield f"{', '.join(same)} in force is called so, too: once this one is in use, `memctl keys revoke {same[0]}`"
 
 
 def _description(key: Key) -> str:

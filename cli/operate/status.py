@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -22,12 +22,14 @@ from memctl.domain.support.wording import size, span
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from memctl.api.checks.health import Health
+    from memctl.api.checks.health import Health, Trouble
     from memctl.api.reading.views import Json
     from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
     from memctl.infra.settings import Settings
+
+T = TypeVar("T")
 
 LABEL = 10
 """Columns of what a line is about."""
@@ -53,6 +55,8 @@ class Installation:
     health: Health | None = None
     unanswered: str = ""
     """Why the database does not answer."""
+    api: str = ""
+    """That the API does not answer where settings name it, and what to do."""
     relay: RelaySeen | None = None
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
@@ -71,13 +75,15 @@ def look_at(settings: Settings) -> Installation:
     from memctl.infra.hooks import spool
     from memctl.infra.hooks.remote_progress import relay_seen
 
-    health = beside(partial(_health, settings))
+    health, api = beside(partial(_health, settings)), beside(partial(_api, settings))
     found = instance.status(settings)
-    asked = _in_time(health) if found.running or settings.configured("database_url") else None
+    answer, of_api = _in_time(health), _in_time(api)
+    asked = answer if found.running or settings.configured("database_url") else None
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
+        "" if settings.server and not found.running else _said(of_api),
         None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
@@ -96,7 +102,8 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
 
     "All is well" means that everything appended more than 30 s ago is folded, and nothing else needs a person: no
     program that should run and does not, no dead letter, no shard that stands still, no writer that others wait for, no
-    server that does not answer, no rows that a replay found to differ, nothing that was damaged or refused. Else it
+    server that does not answer (the API where settings name it, too), nothing that a relay keeps for long, no rows that
+    a replay found to differ, nothing that was damaged or refused. Else it
     says what is not well, since when, at which event, and what to do. `memctl doctor` looks deeper.
 
     \b
@@ -119,6 +126,11 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
         context.exit(1)
 
 
+def _said(of_api: Trouble | str | None) -> str:
+    """What is wrong with the API, in words."""
+    return f"the API does not answer: {of_api}" if isinstance(of_api, str) else str(of_api or "")
+
+
 # --- what is seen ---
 
 
@@ -129,13 +141,14 @@ def troubles_of(look: Installation) -> list[str]:
     if health is None:  # which says so itself
         problems += [f"{each.name} does not run" for each in found.programs if found.running and not each.well]
     if (relay := look.relay) is not None:
-        problems += ([] if relay.well else [relay.standing.why]) if relay.running else [_NO_RELAY]
+        problems += _of_relay(relay)
     elif not (found.running or found.elsewhere):
         problems.append("memctl is not running")
     if health is None and (found.running or found.elsewhere or look.unanswered):
         problems.append("the database does not answer" + (f": {look.unanswered}" if look.unanswered else ""))
     if health is not None:
         problems += _of(health, needs=True)
+    problems += [look.api] if look.api else []
     problems += [each for each in _room(look) if each not in problems]
     return problems
 
@@ -145,6 +158,19 @@ def _of(health: Health, *, needs: bool) -> list[str]:
     from memctl.api.checks.health import troubles
 
     return [str(trouble) for trouble in troubles(health) if trouble.needs == needs]
+
+
+def _of_relay(relay: RelaySeen) -> Iterator[str]:
+    from memctl.domain.support.wording import number
+
+    if not relay.running:
+        yield _NO_RELAY
+    elif relay.refused:
+        yield relay.standing.why
+    elif relay.late:
+        waits = f"{number(relay.waiting, 'delivery waits', 'deliveries wait')} for {span(relay.waiting_s)}"
+        why = relay.standing.why or "the relay's output says why; one older than its hooks has to be restarted"
+        yield f"{waits} to be sent: {why}"
 
 
 def _room(look: Installation) -> Iterator[str]:
@@ -202,7 +228,7 @@ def _figures(look: Installation) -> Iterator[tuple[str, str]]:
         yield from _engine_figures(look.health)
     if taken := _disk(look):
         yield "disk", taken
-    if look.kept is not None:
+    if look.kept is not None and look.relay is None:
         yield "backups", _backups(look.kept)
     yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"
     yield "data", line(str(look.status.places.data))
@@ -216,6 +242,8 @@ def _figures(look: Installation) -> Iterator[tuple[str, str]]:
 def _relay_figures(standing: RemoteState) -> Iterator[tuple[str, str]]:
     yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
     yield "api_url", line(public(standing.api_url))
+    if standing.left_out:
+        yield "left out", f"{standing.left_out:,} events of projects that this machine's key is not for"
     if standing.why:
         yield "why", line(standing.why)
 
@@ -277,12 +305,19 @@ def _health(settings: Settings) -> Health | str:
         return " ".join(str(problem).split())
 
 
-def _in_time(health: Future[Health | str]) -> Health | str:
-    """How all is; why that is not known where whoever is asked hangs."""
+def _api(settings: Settings) -> Trouble | str | None:
+    """What is wrong with the API where settings name it."""
+    from memctl.api.checks.health import api_trouble
+
+    return api_trouble(settings)
+
+
+def _in_time(asked: Future[T]) -> T | str:
+    """What was asked for; why that is not known where whoever is asked hangs."""
     from memctl.api.checks.health import ANSWERED_S
 
     try:
-        return health.result(ANSWERED_S)
+        return asked.result(ANSWERED_S)
     except TimeoutError:
         return f"not within {ANSWERED_S:.0f} s"
 
@@ -293,8 +328,9 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
     found, health = look.status, look.health
     known = _NO_HEALTH if health is None else _health_as_json(health)
     return {
-        "running": found.running,
-        "well": (found.well or found.elsewhere) and not known["troubles"],
+        "running": found.running or (look.relay is not None and look.relay.running),
+        "well": (found.well or found.elsewhere) and not (known["troubles"] or look.api),
+        "api": look.api,
         "data_dir": str(found.places.data),
         "relay": None
         if look.relay is None

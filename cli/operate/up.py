@@ -15,7 +15,8 @@ def up(data_dir: Path | None) -> None:
     """Start everything: database, queue, vector server, ingest door, API and worker.
 
     Creates what is missing on the first run, and starts nothing twice. A server that your settings name
-    (MEMCTL_DATABASE_URL, MEMCTL_REDIS_URL, MEMCTL_QDRANT_URL) is used instead of one of memctl's own.
+    (MEMCTL_DATABASE_URL, MEMCTL_REDIS_URL, MEMCTL_QDRANT_URL) is used instead of one of memctl's own. MEMCTL_API_URL
+    is where others reach the API; with MEMCTL_API_LISTEN it is started here.
 
     \b
     memctl up
@@ -27,8 +28,15 @@ def up(data_dir: Path | None) -> None:
     settings = load_settings(data_dir=data_dir)
     started = instance.up(settings, report=_print_status)
     _print_status("memctl is running" if started else "memctl is already running")
-    if api_url := load_settings(data_dir=data_dir).api_url:
-        _print_status(f"API: {api_url}")
+    now = load_settings(data_dir=data_dir)
+    if now.api_url and now.api_listen:
+        _print_status(f"API: {now.api_url}, listening on {now.api_listen}")
+    elif now.configured("api_url"):
+        _print_status(
+            f"no API is started here: api_url names {now.api_url}; where that is this machine, set api_listen"
+        )
+    elif now.api_url:
+        _print_status(f"API: {now.api_url}")
     offer_memories(settings.data_dir)
 
 

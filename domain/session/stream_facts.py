@@ -132,9 +132,11 @@ class StreamFacts:
         return placed
 
     def _confines(self, placed: OrderedEvent) -> bool:
-        """Whether from here on nothing that the session says holds at a path of this machine."""
-        stated = bool(self._opened or self._waiting) and isinstance(placed.payload, Statement)
-        return placed.payload.confined and not stated and not is_aside(placed)
+        """Whether from here on nothing that the session says holds at a path of this machine. What was recalled says
+        nothing: whoever asked may not be who the session is of."""
+        seen = placed.payload
+        stated = seen.injected or (bool(self._opened or self._waiting) and isinstance(seen, Statement))
+        return seen.confined and not stated and not is_aside(placed)
 
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.

@@ -113,26 +113,28 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
     places = Folders(settings.data_dir)
     places.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
+    fixed = _fixed_ports(settings)
     with _alone(places, report):
         sealed.clear(places.data)
         if supervisor.running(places) is None:
             finish_scrub(places)
-        instance = prepare(places, wanted) if supervisor.running(places) is None else recalled(places)
         if supervisor.running(places) is not None:
-            if _unchanged(instance, wanted):
+            instance = recalled(places)
+            if fixed.items() <= instance.ports.items() and _unchanged(instance, wanted):
                 return _converge(instance, wanted, settings, report)
             report("what runs is not what is configured: starting everything again")
         avoid: frozenset[int] = frozenset()
         for attempt in range(_ATTEMPTS):
             _stop(places)
             places.make()
-            instance = prepare(places, wanted, avoid)
+            instance = prepare(places, wanted, avoid, fixed)
             try:
                 _start(instance, wanted, settings, report)
                 return True
             except ProgramFailed as failure:
                 lost = instance.ports.get(failure.name)
-                if lost is None or attempt + 1 == _ATTEMPTS or not _taken_by_another(instance, failure.name):
+                may_change = lost is not None and failure.name not in fixed and attempt + 1 < _ATTEMPTS
+                if lost is None or not (may_change and _taken_by_another(instance, failure.name)):
                     raise
                 report(f"port {lost} was taken meanwhile: trying others")
                 avoid |= {lost}
@@ -192,7 +194,13 @@ def set_aside(places: Folders) -> tuple[str, ...]:
 
 
 def _elsewhere(program: Program, settings: Settings) -> bool:
-    return program.elsewhere is not None and settings.configured(program.elsewhere)
+    here = program.here is not None and settings.configured(program.here)
+    return program.elsewhere is not None and settings.configured(program.elsewhere) and not here
+
+
+def _fixed_ports(settings: Settings) -> dict[str, int]:
+    """The port that a person set for the API of this machine, by its program's name."""
+    return {"api": int(settings.api_listen.rpartition(":")[2])} if settings.api_listen else {}
 
 
 def _unchanged(instance: Instance, wanted: tuple[Program, ...]) -> bool:

@@ -11,9 +11,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from memctl.infra.data_dir import Folders, write_private
@@ -66,7 +67,8 @@ class Program:
     """One program of the table.
 
     `argv` is run in the data directory, so that a path's characters never reach the supervisor's configuration.
-    `elsewhere` is the setting that, once a person set it, means the program runs somewhere else.
+    `elsewhere` is the setting that, once a person set it, means the program runs somewhere else, but where `here` is
+    set, too.
     `after_schema`: start it only once the database has memctl's schema.
     `ready` is asked with the living process. `endpoints` need not be reachable yet when it is called.
     """
@@ -76,6 +78,7 @@ class Program:
     ready: Callable[[Instance, Process], bool]
     endpoints: Callable[[Instance], Endpoints] = _nothing
     elsewhere: str | None = None
+    here: str | None = None
     has_port: bool = False
     after_schema: bool = True
     stop: signal.Signals = signal.SIGTERM
@@ -125,12 +128,27 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
             return False
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
-                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                return client.recv(64).split(b" ")[1:2] == [b"200"]
+                return _alive(client)
         except (OSError, OverflowError):
             return False
 
     return ready
+
+
+def _answers_hooks(instance: Instance, _: Process) -> bool:
+    """Whether the API says that it is alive at its socket, whichever port it listens on."""
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE_S)
+            client.connect(str(instance.api))
+            return _alive(client)
+    except OSError:
+        return False
+
+
+def _alive(client: socket.socket) -> bool:
+    client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    return client.recv(64).split(b" ")[1:2] == [b"200"]
 
 
 def _takes(instance: Instance, _: Process) -> bool:
@@ -229,13 +247,14 @@ PROGRAMS = (
     Program(
         "api",
         lambda instance: [*_launched("api"), *_module("memctl.cli"), "serve"],
-        _answers("api"),
+        _answers_hooks,
         lambda instance: {
             "api_url": instance.address("api"),
             "api_token": instance.tokens["api"],
             "api_socket": str(instance.api),
         },
         elsewhere="api_url",
+        here="api_listen",
         has_port=True,
     ),
     # A batch under way is finished first, and then every thread may end what it is at; its guard kills it after 20 s.
@@ -247,15 +266,21 @@ SERVERS = tuple(program for program in PROGRAMS if not program.after_schema)
 """Those that keep what memctl knows; nothing comes in through them alone."""
 
 
-def prepare(places: Folders, programs: tuple[Program, ...], avoid: frozenset[int] = frozenset()) -> Instance:
+def prepare(
+    places: Folders,
+    programs: tuple[Program, ...],
+    avoid: frozenset[int] = frozenset(),
+    fixed: Mapping[str, int] = MappingProxyType({}),
+) -> Instance:
     """The instance of these places, with the tokens and ports it had before where it had any.
 
-    A port that someone else took meanwhile, or that is to be avoided, is replaced by a free one.
+    A port that someone else took meanwhile, or that is to be avoided, is replaced by a free one, but for the `fixed`
+    ones, which a person set.
     """
     kept = recalled(places)
     tokens = {name: kept.tokens.get(name) or secrets.token_urlsafe(32) for name in ("api", "vectors")}
-    ports = dict(kept.ports)
-    for name in (program.name for program in programs if program.has_port):
+    ports = {**kept.ports, **fixed}
+    for name in (program.name for program in programs if program.has_port and program.name not in fixed):
         before = ports.get(name)
         if before is None or before in avoid or not port_is_free(before):
             ports[name] = _free_port()

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from memctl.infra.data_dir import Folders, write_private
 from memctl.infra.files import NoRegularFile, read_file
-from memctl.infra.hooks.spool import spooled
+from memctl.infra.hooks.spool import spooled_since
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.process import Process
 from memctl.infra.transcripts.reading import START, Checkpoint
@@ -29,8 +29,9 @@ _FILE, _RECORD = "relay.json", "relay.process"
 
 
 class RemoteState(msgspec.Struct, frozen=True):
-    """How a relay stands. `events` were taken by the API since it started; `since` and `last_at` in seconds since 1970,
-    the first for the state, the second for the last event taken (0 for none)."""
+    """How a relay stands. `events` were taken by the API since it started; `left_out` were not, for the key is for
+    other projects; `since` and `last_at` in seconds since 1970, the first for the state, the second for the last event
+    taken (0 for none)."""
 
     api_url: str
     state: State = "forwarding"
@@ -38,18 +39,51 @@ class RemoteState(msgspec.Struct, frozen=True):
     since: float = 0.0
     events: int = 0
     last_at: float = 0.0
+    left_out: int = 0
+
+
+LATE_S = 120.0
+"""Seconds after which what waits should be sent: twice the longest pause between two attempts."""
 
 
 class RelaySeen(msgspec.Struct, frozen=True):
-    """A relay as `status` finds it: whether its process lives, and how many deliveries wait."""
+    """A relay as `status` finds it: whether its process lives, how many deliveries wait, and the oldest of them for how
+    many seconds."""
 
     standing: RemoteState
     running: bool
     waiting: int
+    waiting_s: float = 0.0
 
     @property
-    def well(self) -> bool:
-        return self.running and self.standing.state in ("forwarding", "waiting")
+    def refused(self) -> bool:
+        """Whether the API takes nothing until a person mends that."""
+        return self.standing.state in ("refused", "outdated")
+
+    @property
+    def late(self) -> bool:
+        """Whether what waits should have been sent long ago."""
+        return self.waiting_s > LATE_S
+
+
+class Listener(Protocol):
+    """Who hears how sending goes."""
+
+    def took(self, events: int, left_out: int = 0) -> None:
+        """The API took events, and left out some that are of no project of the key's."""
+
+    def failed(self, state: State, why: str) -> bool:
+        """The API did not take anything. Whether that is new."""
+
+
+class Nobody:
+    """For a command, which says itself how it went."""
+
+    def took(self, events: int, left_out: int = 0) -> None:
+        pass
+
+    def failed(self, state: State, why: str) -> bool:
+        return False
 
 
 class Notes:
@@ -65,12 +99,14 @@ class Notes:
         process.record(places.run / _RECORD)
         self._write()
 
-    def took(self, events: int) -> None:
-        """The API took events."""
+    def took(self, events: int, left_out: int = 0) -> None:
+        """The API took events, and left out some that are of no project of the key's."""
         with self._lock:
             now = time.time()
             before = self.standing
-            self.standing = msgspec.structs.replace(before, events=before.events + events, last_at=now)
+            self.standing = msgspec.structs.replace(
+                before, events=before.events + events, last_at=now, left_out=before.left_out + left_out
+            )
             self._now("forwarding", "")
 
     def failed(self, state: State, why: str) -> bool:
@@ -108,9 +144,16 @@ def relay_seen(places: Folders, api_url: str = "") -> RelaySeen | None:
     try:
         standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
     except (FileNotFoundError, NoRegularFile, msgspec.MsgspecError):
-        return RelaySeen(RemoteState(api_url, since=0.0), False, len(spooled(places.spool))) if api_url else None
+        return RelaySeen(RemoteState(api_url, since=0.0), False, *_waiting(places)) if api_url else None
     process = Process.recorded(places.run / _RECORD)
-    return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))
+    return RelaySeen(standing, process is not None and process.lives(), *_waiting(places))
+
+
+def _waiting(places: Folders) -> tuple[int, float]:
+    """How many deliveries wait in the spool, and the oldest for how many seconds."""
+    since = spooled_since(places.spool)
+    # One that is named later than now was so before the clock was set back.
+    return len(since), max((abs(time.time() - each) for each in since), default=0.0)
 
 
 class Checkpoints:

@@ -37,6 +37,7 @@ NOT_RUN = {
     "systemctl": "needs a login that systemd knows of",
     "memctl space create research": "needs another server; `make fleet` has three",
     "memctl space move": "the same",
+    "MEMCTL_DATABASE_URL=$MEMCTL_DATABASES__EAST": "the same",
 }
 """What lines begin with that are not run, and why."""
 
@@ -162,6 +163,8 @@ def test_what_a_how_to_says_can_be_done(reader: Reader, page: Path) -> None:
     with free_port() as port:
         if page.stem == "use-servers-of-your-own":
             has_servers(reader, port)
+        if page.stem == "serve-a-team":
+            is_a_team(reader, port)
         follow(reader, page)
 
 
@@ -203,6 +206,20 @@ def has_servers(reader: Reader, port: int) -> None:
         "MEMCTL_API_URL": f"http://127.0.0.1:{port}",
         "MEMCTL_API_TOKEN": "the token of everything, thirty-two letters",
     }
+
+
+def is_a_team(reader: Reader, port: int) -> None:
+    """Let one machine be all of a team's, without a proxy, and the owner be its member."""
+    memctl = reader.memctl
+    reader.stands_for |= {
+        "https://memory.example": f"http://127.0.0.1:{port}",
+        "127.0.0.1:8760": f"127.0.0.1:{port}",
+        "memctl relay": "env -u MEMCTL_API_LISTEN MEMCTL_DATA_DIR=$HOME/person memctl relay",
+    }
+    key = memctl.home / ".config" / "memctl" / "key"
+    key.parent.mkdir(parents=True)
+    key.touch(0o600)
+    key.write_text(read_endpoints(Folders(memctl.data))["api_token"])
 
 
 def test_what_is_said_to_be_left_out_or_replaced_still_stands_on_a_page() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -19,9 +20,11 @@ from apis import TOKEN, Api, problem_of
 from asked import ATLAS, LEDGER, Remembered
 from click.testing import CliRunner
 from events import observed
+from mcp import Client as MCPClient
 from waiting import seconds, until
 
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
+from memctl.api.mcp import server
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
@@ -85,6 +88,24 @@ def ask(api: Api, token: str, path: str, body: Any = None, **headers: str) -> tu
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     method = "GET" if body is None else "POST"
     return api.ask(path, method=method, body=data, headers={"Authorization": f"Bearer {token}", **named})
+
+
+def test_a_key_may_be_for_a_remote_that_memory_does_not_know_yet(verb: Verb) -> None:
+    for named in ("github.com/acme/unmet", "git@github.com:Acme/unmet.git"):
+        made = json.loads(verb("keys", "add", uuid4().hex, "--project", named, "--json")[1])
+        assert made["projects"] == ["github.com/acme/unmet"]
+    with pytest.raises(MemctlError, match="unmet"):
+        verb("keys", "add", uuid4().hex, "--project", "unmet")
+
+
+def test_what_a_new_key_may_not_be_meant_to_be_is_said(api: Api) -> None:
+    command = program.get_command(click.Context(program), "keys")
+    assert command is not None
+    run, name = CliRunner(env=api.environment), uuid4().hex
+    assert "note:" not in run.invoke(command, ["add", name]).stderr
+    again = run.invoke(command, ["add", name, "--project", LEDGER]).stderr
+    assert f"{LEDGER} is a path, which on another member's machine is another project" in again
+    assert "in force is called so, too" in again
 
 
 def test_a_name_of_a_key_may_hold_no_secret(verb: Verb) -> None:
@@ -780,6 +801,77 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     assert "feldspar" not in starts(erin)
 
 
+def test_what_a_member_says_of_themselves_is_shown_to_no_other_member(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    """In no list, search, tool of MCP or page of the viewer, until the owner confirms it for all."""
+    here, scopes = "/home/ida/private", ("--scope", "read", "--scope", "write", "--scope", "ingest")
+    ida, jon = (verb("keys", "add", name, *scopes)[1].strip() for name in ("ida", "jon"))
+    said = ("I like quillshort commit messages in every change.", "The quillwire is soldered before each release.")
+    events = {}
+    for text in said:
+        status, _, body = ask(api, ida, "/v1/commands/note", {"by": "user", "location": here, "text": text},
+                              Idempotency_Key=uuid4().hex)  # fmt: skip
+        assert status == 200
+        events[text] = json.loads(body)["event_id"]
+    fold()
+
+    def shown(token: str) -> str:
+        listed = [ask(api, token, f"/v1/{route}?project=*&limit=200")[2] for route in ("knowledge", "insights",
+                  "candidates", "memories", "preferences")]  # fmt: skip
+        searched = ask(api, token, "/v1/search", {"q": "quillshort quillwire commit messages release", "project": "*",
+                                                  "limit": 50})[2]  # fmt: skip
+        of_event = ask(api, token, f"/v1/events/{events[said[0]]}")[2]
+        tools = asyncio.run(of_mcp(token))
+        cookie = cookie_of(api, token)
+        pages = [page(api, cookie, path)[1] for path in ("/", "/knowledge", "/search?q=soldered")]
+        return "\n".join((*(each.decode() for each in (*listed, searched, of_event)), *tools, *pages))
+
+    async def of_mcp(token: str) -> list[str]:
+        async with MCPClient(server(lambda: api.client(token), here=here)) as client:
+            asked = {"search": {"query": "quillshort commit messages", "project": "*"}, "knowledge": {"project": "*"}}
+            return [str(await client.call_tool(name, given)) for name, given in asked.items()]
+
+    assert "quillshort commit" in shown(ida)
+    assert "quillshort commit" not in shown(jon)
+    assert "quillwire is soldered" in shown(jon)
+    assert "quillshort commit" in ask(api, ida, "/v1/preferences?project=*")[2].decode()
+    with api.client() as owner:
+        items = owner.page("knowledge", dict, project="*", limit=200).json["items"]
+        (claim,) = [each["claims"][0]["id"] for each in items if "quillshort" in each["text"]]
+        owner.command("verify-knowledge", uuid4().hex, by="user", claim=claim, location=here)
+    fold()
+    assert "quillshort commit" in ask(api, jon, "/v1/knowledge?project=*&limit=200")[2].decode()
+
+
+def test_a_member_takes_back_what_they_alone_said_by_the_id_of_the_note(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    here, scopes = "/home/liv/taken", ("--scope", "read", "--scope", "write", "--scope", "ingest")
+    liv, max_ = (verb("keys", "add", name, *scopes)[1].strip() for name in ("liv", "max"))
+
+    def say(token: str, name: str, **asked: Any) -> tuple[int, dict[str, Any]]:
+        body = {"by": "user", "location": here, **asked}
+        status, _, answer = ask(api, token, f"/v1/commands/{name}", body, Idempotency_Key=uuid4().hex)
+        fold()
+        return status, json.loads(answer)
+
+    def known() -> bool:
+        return "gneiss for the stairs" in ask(api, max_, "/v1/knowledge?project=*&limit=200")[2].decode()
+
+    note = say(liv, "note", text="We use gneiss for the stairs.")[1]["event_id"][:8]
+    assert known()
+    for token, by in ((max_, "user"), (liv, "agent")):
+        status, refused = say(token, "reject", claim=note, by=by)
+        assert (status, "memctl reject" in refused["hint"]) == (422, True)
+    assert known()
+    assert say(liv, "reject", claim=note, why="they are of slate")[0] == 200
+    assert not known()
+    assert say(liv, "note", text="We use gneiss for the stairs.")[0] == 200
+    assert known(), "who says it again means it"
+    assert say(max_, "note", text="We use gneiss for the stairs.")[0] == 200
+
+
 def test_lists_name_the_member_whose_prompts_and_titles_they_show(
     api: Api, verb: Verb, fold: Callable[[], None]
 ) -> None:
@@ -813,9 +905,13 @@ def test_nobody_speaks_as_another_member_or_settles_what_holds(api: Api, verb: V
     assert [each["member"] for each in known if "pumice" in each["text"]] == ["eve"]
     ids = [each["memory_id"] for each in known][:2]
     claim = next(each for each in known if "pumice" in each["text"])["claims"][0]["id"]
+    others = next(each for each in known if each["member"] not in ("eve", "nameless"))["claims"][0]["id"]
+    refused = ask(api, nameless, "/v1/commands/reject", {"by": "user", "location": here, "claim": claim},
+                  Idempotency_Key=uuid4().hex)  # fmt: skip
+    assert refused[0] == 422, "it is another member's"
     for name, asked in (
         ("undo_consolidation", {"change": ids[0]}),
-        ("verify-knowledge", {"claim": claim}), ("reject", {"claim": claim}), ("core-approve", {"section": "persona"}),
+        ("verify-knowledge", {"claim": claim}), ("reject", {"claim": others}), ("core-approve", {"section": "persona"}),
         ("pin", {"memory": ids[0]}), ("refuse-forget", {"thing": ids[0]}), ("split-project", {"project": here}),
     ):  # fmt: skip
         for token in (eve, nameless):

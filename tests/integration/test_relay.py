@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from uuid import uuid4
 import pytest
 from apis import Api
 from asked import ATLAS, LEDGER, Remembered
+from certificates import certificate_in
 from click.testing import CliRunner
 from data_dirs import used
 from histories import EXAMPLE, events_of
@@ -26,8 +28,10 @@ from hook_payloads import sent_for
 from knocking import ask
 from waiting import seconds, until
 
+from memctl.api.client import Client
 from memctl.api.write.committer import parse
 from memctl.api.write.relay import NoRelayKey, run_relay
+from memctl.cli.capture.ingest import ingest
 from memctl.cli.operate.status import status
 from memctl.cli.operate.verify import doctor
 from memctl.infra import api_keys as keys
@@ -66,15 +70,24 @@ class Line:
     """The line between a relay and the API. Shut, nobody is let through; stalled, whoever is waits for ever; deaf, the
     request arrives and its answer does not."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, certificate: Path | None = None) -> None:
+        """With a certificate it speaks TLS to the relay; what is cut is then not closed as TLS has it."""
         self._to = port
         self.way: Way = "open"
+        self.certificate = certificate
+        self._tls = None if certificate is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self._tls is not None:
+            self._tls.load_cert_chain(str(certificate))
         self.sent = bytearray()
         """What came from the relay."""
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"{'http://127.0.0.1' if self._tls is None else 'https://localhost'}:{self.port}"
 
     def set(self, way: Way) -> None:
         self.way = way
@@ -93,6 +106,8 @@ class Line:
                 if self.way == "shut":
                     client.close()
                     continue
+                if self._tls is not None:
+                    client = self._tls.wrap_socket(client, server_side=True)
                 self._open.append(client)
                 if self.way != "stalled":
                     server = socket.create_connection(("127.0.0.1", self._to))
@@ -131,8 +146,9 @@ class Relay:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")},
             "MEMCTL_DATA_DIR": str(self.data),
-            "MEMCTL_API_URL": f"http://127.0.0.1:{line.port}",
+            "MEMCTL_API_URL": line.url,
             "MEMCTL_API_TOKEN_FILE": str(self.key),
+            **({"SSL_CERT_FILE": str(line.certificate)} if line.certificate else {}),
             "XDG_CONFIG_HOME": str(folder / "config"),
         }
         self.start()
@@ -388,6 +404,27 @@ def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     }  # fmt: skip
 
 
+def test_what_holds_nothing_to_keep_waits_for_no_api(relay: Relay, line: Line) -> None:
+    """As what `doctor` has each hook deliver."""
+    line.set("shut")
+    relay.hook({"hook_event_name": "Notification", "session_id": "noticed", "cwd": "/", "message": "waiting"})
+    assert relay.waiting() == 0
+
+
+def test_what_waits_for_long_is_said_and_no_short_outage(relay: Relay, line: Line) -> None:
+    line.set("shut")
+    relay.say("late", range(2))
+    until(lambda: relay.state() == "waiting")
+    assert relay.status()[0] == 0
+    first = min((relay.data / "spool").glob("*.delivery"))
+    came, _, name = first.name.partition("-")
+    first.rename(first.with_name(f"{int(came) - 11 * 60 * 1_000_000}-{name}"))
+    done = CliRunner(env=relay.environment).invoke(status)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("needs you: 2 deliveries wait for 11 min to be sent: The team's API does not take")
+    assert "backups" not in done.stdout
+
+
 def test_doctor_looks_at_a_relay_and_at_what_its_key_may_do(relay: Relay, line: Line, log: Connection) -> None:
     found = relay.doctor()
     assert {each["result"] for each in found.values()} == {"ok"}
@@ -497,7 +534,7 @@ def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: 
 def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one_for_it(
     relay: Relay, log: Connection, tmp_path: Path
 ) -> None:
-    before = relay.key.read_text().strip()
+    before, said_before = relay.key.read_text().strip(), len(relay.log.read_text())
     transcript = tmp_path / "foreign.jsonl"
     said = {"type": "user", "uuid": "f1", "sessionId": "foreign", "cwd": LEDGER, "message": {"content": "how much?"}}
     transcript.write_text(json.dumps(said) + "\n")
@@ -506,10 +543,54 @@ def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one
     relay.hook({**stop, "cwd": ATLAS})
     until(lambda: "not kept: of no project that this key is for" in relay.log.read_text())
     assert kept(log, "foreign") == []
+    relay.say("abroad", range(3))
+    until(lambda: relay.waiting() == 0, "that nothing of it waits")
+    until(lambda: relay.status()[1]["relay"]["left_out"] > 0, "the count")
+    done = CliRunner(env=relay.environment).invoke(status)
+    assert done.exit_code == 0, "nobody has to do anything about it"
+    assert "events of projects that this machine's key is not for" in done.stdout
+    assert "left out of projects" in relay.doctor()["relay spool"]["counted"]
+    assert not [each.name for each in (relay.data / "spool").iterdir() if each.suffix == ".refused"]
+    assert not [word for word in ("Traceback", "refused for") if word in relay.log.read_text()[said_before:]]
     relay.give(before)
     relay.hook(stop)
     until(lambda: kept(log, "foreign") == ["how much?"])
     assert "another key" in relay.log.read_text()
+
+
+def test_a_member_brings_history_with_the_members_key(
+    line: Line, log: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No relay needs to run; what was sent is not sent again; what the key is not for stays here."""
+    folder = tmp_path / ".claude" / "projects" / "ledger"
+    folder.mkdir(parents=True)
+    for name, cwd in (("brought", LEDGER), ("private", ATLAS)):
+        said = {
+            "type": "user",
+            "uuid": name,
+            "sessionId": name,
+            "cwd": cwd,
+            "message": {"content": f"of {name} {SECRET}"},
+        }
+        (folder / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
+    file = tmp_path / "key"
+    file.touch(0o600)
+    file.write_text(keys.make(log, "default", uuid4().hex, ("read", "ingest"), [LEDGER])[1])
+    environment = {
+        "HOME": str(tmp_path), "MEMCTL_DATA_DIR": str(used(tmp_path / "data")), "MEMCTL_API_URL": line.url,
+        "MEMCTL_API_TOKEN_FILE": str(file), "XDG_CONFIG_HOME": str(tmp_path / "config"), "MEMCTL_DATABASE_URL": "",
+    }  # fmt: skip
+    run = CliRunner(env=environment)
+    account = json.loads(run.invoke(ingest, ["--json"], catch_exceptions=False).stdout)
+    (refused,) = account["bad"]
+    assert refused["why"] == "not kept: of no project that this key is for"
+    (text,) = kept(log, "brought")
+    assert text.startswith("of brought")
+    assert SECRET not in text
+    assert kept(log, "private") == []
+    again = json.loads(run.invoke(ingest, ["--json"], catch_exceptions=False).stdout)
+    assert (again["unchanged"], again["events"]["new"]) == (2, 0)
+    assert run.invoke(ingest, ["--wait"]).exit_code == 2
 
 
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
@@ -522,6 +603,31 @@ def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_
         assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
         line.set("open")  # ends what is idle, as servers do
     relay.give(a_key(log))
+
+
+def test_over_tls_as_well_neither_who_asks_nor_who_sends_minds_a_connection_that_was_closed(
+    api: Api, log: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proxies close what has been idle for a minute, without a word of TLS."""
+    key = a_key(log)
+    with Line(api.port, certificate_in(tmp_path)) as line:
+        monkeypatch.setenv("SSL_CERT_FILE", str(line.certificate))
+        with Client(line.url, key) as client:
+            for _ in range(2):
+                assert client.get("/v1/caller")
+                line.set("open")
+        relay = Relay(tmp_path, line, key)
+        try:
+            began = relay.status()[1]["relay"]["since"]
+            for number in range(2):
+                relay.say("tls", range(number, number + 1))
+                until(lambda number=number: kept(log, "tls") == expected(range(number + 1)))  # type: ignore[misc]
+                until(lambda: relay.waiting() == 0, "the answer")
+                line.set("open")
+            standing = relay.status()[1]["relay"]
+            assert (standing["state"], standing["since"]) == ("forwarding", began), "it never waited"
+        finally:
+            relay.remove()
 
 
 def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, log: Connection) -> None:

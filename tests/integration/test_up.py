@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import platform
 import pwd
@@ -19,11 +20,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import psycopg
 import pytest
 import redis
+from apis import free_port
 from waiting import until
 
 from memctl.infra.data_dir import FolderNotPrivate, Folders, make_private
@@ -525,3 +528,30 @@ def test_a_folder_that_is_not_ours_alone_is_refused_or_closed(folder: Path) -> N
         os.chown(loose, 54_321, -1)
         with pytest.raises(FolderNotPrivate, match="belongs to the user with number 54321"):
             make_private(loose)
+
+
+def test_where_settings_say_that_the_api_listens_here_up_starts_it_there(folder: Path) -> None:
+    """A server of a team: members reach it by a proxy, at another address."""
+    with free_port() as port:
+        environment = {
+            **os.environ, "MEMCTL_DATA_DIR": str(folder / "data"), "MEMCTL_EMBEDDER": "none", "HOME": str(folder),
+            "MEMCTL_API_URL": "https://memory.example", "MEMCTL_API_LISTEN": f"127.0.0.1:{port}",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "memctl.cli"]
+
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run([*command, *words], env=environment, text=True, capture_output=True, timeout=300)
+
+        try:
+            started = run("up")
+            assert (started.returncode, f"listening on 127.0.0.1:{port}" in started.stderr) == (0, True), started.stderr
+            with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+                connection.request("GET", "/v1/caller", headers={"Host": "memory.example"})
+                assert connection.getresponse().status == 401
+            programs = {each["name"]: each["state"] for each in json.loads(run("status", "--json").stdout)["programs"]}
+            assert programs["api"] == "RUNNING"
+            assert run("up").stderr.startswith("memctl is already running")
+            del environment["MEMCTL_API_LISTEN"]
+            assert "no API is started here" in run("up").stderr
+        finally:
+            run("down")

@@ -4,6 +4,7 @@ project."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -14,10 +15,11 @@ import servers
 from apis import Api, serving
 from asked import Remembered
 from click.testing import CliRunner
-from events import AGENT, observed
+from events import AGENT, NOON, observed
 from histories import drained
 from poisoning.foreign import REMOTE, git, victim_in
 from poisoning.test_foreign import OURS, SHARED, keep, session, shown
+from waiting import until
 
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
@@ -206,6 +208,45 @@ def test_who_may_see_a_path_sees_nothing_that_another_key_said_of_it(stage: Stag
         assert "We use nothing" in exported(connection, SHARED)
         assert "We use nothing" not in (of_others := exported(connection, remote))
         assert OURS in of_others
+
+
+def test_what_is_recalled_for_the_key_is_of_no_place_that_lies_here(stage: Stage) -> None:
+    """The client is on another machine: what lies at that path of this one says nothing of it."""
+    place = stage.folder / "shared"
+    assert stage.deliver(*events_at(place)) == {}
+    drained(stage.database)
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    git(place, "remote", "add", "origin", REMOTE)
+    hook = {"hook_event_name": "UserPromptSubmit", "session_id": "recalled", "cwd": str(place), "prompt": "dates?"}
+    starts = hook | {"hook_event_name": "SessionStart", "source": "startup"}
+    assert CANARY in stage.ask("/v1/hooks/claude-code", msgspec.json.encode(starts))
+    with connect(stage.database) as connection:
+
+        def recorded() -> list[tuple[str, bool]]:
+            asked = "SELECT type, payload::text LIKE '%%confined%%' FROM memctl.events WHERE session_id = 'recalled'"
+            return connection.execute(asked).fetchall()
+
+        until(recorded, "the record of what was recalled")
+        assert recorded() == [("memory.recalled", True)]
+
+
+def test_what_is_recalled_for_the_key_takes_no_session_that_the_owner_begins_later(stage: Stage) -> None:
+    """Where the key's client knew its id beforehand."""
+    starts = {
+        "hook_event_name": "SessionStart",
+        "session_id": "foreseen",
+        "cwd": str(stage.victim),
+        "source": "startup",
+    }
+    assert CANARY in stage.ask("/v1/hooks/claude-code", msgspec.json.encode(starts))
+    with connect(stage.database) as connection:
+        count = "SELECT 1 FROM memctl.events WHERE session_id = 'foreseen'"
+        until(lambda: connection.execute(count).fetchall(), "the record of what was recalled")
+    place = stage.folder / "foreseen"
+    place.mkdir()
+    keep(stage.database, session("foreseen", place, "canaryforeseen", at=int(time.time()) - NOON // 1_000_000 + 1))
+    assert "canaryforeseen" in shown(stage.api, place)
 
 
 def exported(connection: Connection, project: str) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.projects.occupants import is_latest, occupants_of
-from memctl.domain.support.location import file_at, inside, path_of
+from memctl.domain.support.location import file_at, inside, is_on_this_machine, path_of
 from memctl.infra.git import blob_of
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.known_projects import known_projects
@@ -73,7 +73,8 @@ def _tied(context: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
             continue
         if place not in here:
             # Where the whole checkout is elsewhere, that a file is not here says nothing.
-            here[place] = Path(path_of(place)).is_dir() and is_latest(occupants, place)
+            there = is_on_this_machine(place) and Path(path_of(place)).is_dir()
+            here[place] = there and is_latest(occupants, place)
         for path in memory.files if here[place] else ():
             whole = file_at(place, path)
             if inside(whole, place) and len(found) < MOST_FILES:
