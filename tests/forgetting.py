@@ -45,9 +45,9 @@ def rated_session(log: Connection, url: str) -> str:
 
 def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
     """What came of forgetting, which its preview had told no less of."""
-    planned = forget.plan(reader_of(log, "default", OWNER), **asked)
-    told = forget.preview(log, 1, planned)
-    done = forget.forget(settings, log, 1, planned, None)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), **asked)
+    told = forget.preview(log, planned)
+    done = forget.forget(settings, log, planned, None)
     assert told.events <= done.events
     return done
 

@@ -54,6 +54,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import forget_unused, of_no_point
 from memctl.workers.erasure import forgetting
 from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
+from memctl.workers.erasure.look import Look
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import replay
@@ -65,6 +66,10 @@ REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "pl
 @pytest.fixture
 def shards() -> int:
     return 1
+
+
+def owners_look(data_dir: Path) -> Look:
+    return Look(space_id=1, space="default", owner=True, data_dir=data_dir, home="default")
 
 
 def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:
@@ -101,9 +106,9 @@ def test_deliveries_on_disk_that_hold_a_text_are_gone_though_the_forgetting_was_
     drained(database_url)
     refused = left(settings.data_dir / "spool", "it.refused", {"session_id": "c", "prompt": PHRASE})
 
-    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert len(forget.resume(settings, log, 1, None)) == 1
     assert not refused.exists()
 
@@ -116,9 +121,9 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     (settings.data_dir / "log").mkdir(parents=True)
     file = settings.data_dir / "log" / "worker.log"
     file.write_bytes(b"." * (BLOCK - 4) + b"could not fold zq7vkx19mw of the harbour")
-    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with pytest.raises(StillThere, match=r"worker\.log") as raised:
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert "zq7vkx19mw" not in str(raised.value)
     [begun] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert begun.outcome == {}
@@ -135,7 +140,7 @@ def test_a_receipt_closes_though_a_log_file_tells_by_its_id_that_it_could_not_be
     drained(database_url)
     (settings.data_dir / "log").mkdir(parents=True)
     (settings.data_dir / "log" / "worker.log").write_text(f"leave it out: memctl dlq drop {id_of(prompt(1, PHRASE))}")
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE), None)
     [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert ended.outcome["events"] == 1
 
@@ -150,9 +155,9 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     undone = ChangeUndone(change=UUID(id_of(edit)), patterns=("a-pattern",))
     append(log, 1, [stated("knowledge/code-rules", undone)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(edit))
-    assert forget.preview(log, 1, planned).statements_about == 1
-    assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(edit))
+    assert forget.preview(log, planned).statements_about == 1
+    assert forget.forget(settings, log, planned, None).types["change.undone"] == 1
     assert holds(database_url, id_of(edit)) == ["deliveries", "events", "receipts"]
     assert replay(database_url, None, verify=True, processes=1).equal
 
@@ -217,19 +222,19 @@ def test_what_a_reflection_named_may_stand_where_others_show_it(
     assert holds(database_url, signature)
 
 
-def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url: str) -> None:
+def test_what_a_row_no_longer_rests_on_is_no_event(settings: Settings, log: Connection, database_url: str) -> None:
     """Stage 2 is behind: the row still stands, and what it was folded from is retracted."""
     asked = prompt(1, "Fix the total of an empty cart: it crashes.")
     append(log, 1, [asked])
     drained(database_url)
     [task] = keys_of(log, "tasks")
     reader = reader_of(log, "default", OWNER)
-    assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
+    assert forget.plan(settings, reader, id=task).ids == {UUID(id_of(asked))}
     append(log, 1, [stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked))))])
     with contextlib.closing(Drainer(database_url)) as drainer:
         drainer.drain(1, 0)
     with pytest.raises(NothingToForget):
-        forget.plan(reader, id=task)
+        forget.plan(settings, reader, id=task)
 
 
 def test_what_stage_2_has_yet_to_be_told_is_gone_is_gone_with_what_it_said(
@@ -259,7 +264,7 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
     """A look at the past that began while something is forgotten ends itself."""
     log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::text AS row", [PHRASE])
     probe = Probe(words=("zq7vkx19mw",))
-    assert found_in(log, 1, probe, tmp_path, None) == ["1 ids and words in the table tasks_g99"]
+    assert found_in(log, owners_look(tmp_path), probe, None) == ["1 ids and words in the table tasks_g99"]
     waiting = "SELECT FROM pg_locks WHERE relation = 'memctl.tasks_g99'::regclass AND NOT granted"
     with (
         ThreadPoolExecutor(1) as pool,
@@ -267,7 +272,7 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
         connect(database_url, autocommit=False) as dropping,
     ):
         dropping.execute("DROP TABLE memctl.tasks_g99")
-        looking = pool.submit(found_in, log, 1, probe, tmp_path, None)
+        looking = pool.submit(found_in, log, owners_look(tmp_path), probe, None)
         until(lambda: other.execute(waiting).fetchone() is not None, "who looks the table through")
         dropping.commit()
         assert looking.result(60) == []
@@ -285,14 +290,14 @@ def test_digits_are_found_as_a_word_and_not_within_another_or_in_a_number(
     log: Connection, tmp_path: Path, row: dict[str, Any], found: int
 ) -> None:
     log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::jsonb AS row", [json.dumps(row)])
-    places = found_in(log, 1, Probe(words=("483920",)), tmp_path, None)
+    places = found_in(log, owners_look(tmp_path), Probe(words=("483920",)), None)
     assert places == ["1 ids and words in the table tasks_g99"][:found]
 
 
 def test_what_a_server_says_of_itself_is_nothing_that_was_said(log: Connection, tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "valkey.log").write_text("Valkey version=8.1.1, bits=64, commit=00000000, modified=0")
-    assert found_in(log, 1, Probe(words=("00000000",)), tmp_path, None) == []
+    assert found_in(log, owners_look(tmp_path), Probe(words=("00000000",)), None) == []
 
 
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
@@ -348,8 +353,8 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
 
         assert caught_up() == known
         before = cached(log)
-        planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
-        done = forget.forget(settings, log, 1, planned, qdrant)
+        planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
+        done = forget.forget(settings, log, planned, qdrant)
         gone = known - points_of(log)
         assert gone
         assert done.looked_for > len(gone)
@@ -376,7 +381,9 @@ def test_the_cache_keeps_no_vector_of_what_was_told_otherwise_by_the_time_it_was
             pass
         assert before - digests_of_points(log), "what was told before is told otherwise by now"
         file = backup(settings, log, tmp_path / "kept")
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session[0].stream), None)
+        forget.forget(
+            settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session[0].stream), None
+        )
     if by == "forgetting it":
         assert cached(log) == digests_of_points(log)
         return
@@ -451,8 +458,8 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
 
         def embed_passages(self, texts: list[str]) -> list[list[float]]:
             with connect(database_url) as other:
-                planned = forget.plan(reader_of(other, "default", OWNER), id=id_of(prompt(1)))
-                forget.forget(settings, other, 1, planned, None)
+                planned = forget.plan(settings, reader_of(other, "default", OWNER), id=id_of(prompt(1)))
+                forget.forget(settings, other, planned, None)
             return [[1.0] * self.dimensions for _ in texts]
 
     with written(log, vectors, slow) as (_, outbox):
@@ -501,8 +508,8 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
     with written(log, vectors) as (qdrant, outbox):
         while outbox.embed(embedder):
             pass
-        planned = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream)
-        done = forget.forget(settings, log, 1, planned, qdrant)
+        planned = forget.plan(settings, reader_of(log, "default", OWNER), session=example(2)[0].stream)
+        done = forget.forget(settings, log, planned, qdrant)
         assert next(each for each in done.consequences if each.read_model == "vector_points").changed
         while outbox.embed(embedder):
             pass
@@ -515,7 +522,7 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
 ) -> None:
     append(log, 1, [prompt(1, PHRASE), prompt(2)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1)))
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(prompt(1)))
 
     def waits_for(kind: str) -> bool:
         asked = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND locktype = %s"

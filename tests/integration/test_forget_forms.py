@@ -200,8 +200,10 @@ def test_every_table_is_in_the_register(log: Connection) -> None:
     assert [name for name in names if register.place_of(name, register.TABLES) is register.UNKNOWN] == []
 
 
-def test_a_phrase_that_nothing_holds_in_any_form_is_nothing_to_forget(log: Connection, database_url: str) -> None:
+def test_a_phrase_that_nothing_holds_in_any_form_is_nothing_to_forget(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
     append(log, 1, [prompt(1, "something else", session="a")])
     drained(database_url)
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+        forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)

@@ -85,7 +85,7 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
             for n, (word, event) in enumerate(gone):
                 reader = reader_of(log, "default", OWNER)
                 asked = {"match": word} if n % 2 else {"id": id_of(event)}
-                forget.forget(load_settings(), log, 1, forget.plan(reader, **asked), None)
+                forget.forget(load_settings(), log, forget.plan(load_settings(), reader, **asked), None)
             before = log.execute("SELECT count(*), sum(position) FROM memctl.events").fetchone()
     words = [word for word, _ in gone]
     assert holding(places.postgres, words), "without a scrub the pages still hold some: else this tests nothing"

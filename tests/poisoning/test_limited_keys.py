@@ -41,6 +41,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
+from memctl.infra.settings import load_settings
 
 MINE = f"{MESSAGE}claude-code:victim:{'0' * 32}:1"
 CANARY, SUITE = "quillkeyed", "quillsuite"
@@ -218,7 +219,7 @@ def test_what_a_key_said_of_a_project_goes_with_the_project_and_stays_away(stage
     events = events_at(stage.folder / "never")
     with connect(stage.database) as connection:
         reader = reader_of(connection, "default", OWNER)
-        planned = forget.plan(reader, project=SHARED)
+        planned = forget.plan(load_settings(), reader, project=SHARED)
         gone = erase.found_by(connection, 1, planned.scope)
         assert {event_id_of(1, event.dedupe_key) for event in events} <= gone
         at_home = observed(PromptSubmitted(line="1", text="go on"), session="x", location=str(stage.folder / "never"))
