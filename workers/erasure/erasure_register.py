@@ -43,7 +43,7 @@ class Leftover(Enum):
     """Rows that hold a word of it are deleted: they are books of work that is done again."""
     NAMED = "named"
     """What stays is named in the receipt, with why."""
-    SECRET = "secret"
+    UNOPENED = "unopened"
     """Holds secrets of this machine and nothing that was said: whoever looks would find them out, guess by guess."""
     ELSEWHERE = "elsewhere"
     """Another program's own format: rows leave it by the database or the vector store, freed blocks by `--scrub`."""
@@ -83,7 +83,7 @@ FILES = (
     DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
     DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
     DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.ELSEWHERE, "is a backup that is being sealed or opened"),
-    DataStore(r"run/.*|keys\..*|lock", Leftover.SECRET, "says where programs answer"),
+    DataStore(r"run/.*|keys\..*|lock", Leftover.UNOPENED, "says where programs answer"),
     DataStore(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
 )
 """The files of a data directory."""
