@@ -321,8 +321,8 @@ class RemoteIngest:
             theirs = {at for at in named if limits.holds(at, claimed)}
             # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
-            told = [{event.stream, _told_of(event)} for event in events]
-            begun = _begun_by_others(reader, set().union(*told), through(caller.speaks("user")))
+            streams_of = [{event.stream, _session_of(event)} for event in events]
+            begun = _begun_by_others(reader, set().union(*streams_of), through(caller.speaks("user")))
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
             streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
@@ -333,7 +333,7 @@ class RemoteIngest:
                 or event.stream in foreign
                 or (event.location not in theirs and (event.location or event.stream not in streams))
             }
-            not_begun = {index: NOT_BEGUN for index, of in enumerate(told) if not begun.isdisjoint(of)}
+            not_begun = {index: NOT_BEGUN for index, of in enumerate(streams_of) if not begun.isdisjoint(of)}
             return dict(sorted((not_begun | not_yours).items()))
 
         return self._readers.read(look, caller)
@@ -372,16 +372,16 @@ def _is_own(event: NewEvent) -> bool:
     its own session, of what lies at its own place, or of the history of that place."""
     key = event.dedupe_key
     if isinstance(event.payload, ProjectIdentified):
-        told = _told_of(event)
-        of_its_own = told.startswith("session/") or told == history_stream(event.location)
-        return of_its_own and key == identified_key(told, event.location)
+        stream = _session_of(event)
+        of_its_own = stream.startswith("session/") or stream == history_stream(event.location)
+        return of_its_own and key == identified_key(stream, event.location)
     if event.stream.startswith(HISTORY):
         line = getattr(event.payload, "line", "")
         return event.stream == history_stream(event.location) and key == history_key(event.stream, line)
     return key.startswith((TRANSCRIPT, MESSAGE)) or _HOOK.fullmatch(key) is not None
 
 
-def _told_of(event: NewEvent) -> str:
+def _session_of(event: NewEvent) -> str:
     """The stream of the session or history at whose place something was identified; else the event's own."""
     if not isinstance(event.payload, ProjectIdentified):
         return event.stream

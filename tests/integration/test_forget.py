@@ -446,7 +446,7 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
     ):
         erase.begin(laying, 1, receipt := uuid4(), Scope(kind="id"), "")
         erase.lay_tombstones(laying, 1, receipt, stones)
-        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        forgetting = pool.submit(forget.forget, settings, mine, planned, None)
         until(lambda: waits_for_a_lock(log, "forgetting"), "who lays a tombstone of what came since")
         assert append(log, 1, [by_line])[0].status == "new"
         laying.rollback()
@@ -556,7 +556,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
         ThreadPoolExecutor(1) as pool,
     ):
         holding.execute("SELECT FROM memctl.events WHERE event_id = %s FOR SHARE", [event])
-        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        forgetting = pool.submit(forget.forget, settings, mine, planned, None)
         until(lambda: waits_for_a_lock(log, "forgetting"), "who waits for what is to be emptied")
         assert append(saying, 1, [said])[0].status == "new"
         if ends == "before it is empty":

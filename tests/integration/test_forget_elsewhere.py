@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 import msgspec
 import pytest
@@ -77,7 +77,7 @@ def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON, space
     """A delivery of a hook on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     file, said = folder / name, json.dumps(payload).encode()
-    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", said, space=space).encode())
+    file.write_bytes(Delivery(uuid5(NAMESPACE_OID, name).hex, at, "claude-code", "", said, space=space).encode())
     return file
 
 
@@ -626,7 +626,7 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
         connect(database_url, autocommit=False) as holding,
     ):
         holding.execute("LOCK TABLE memctl.receipts IN SHARE ROW EXCLUSIVE MODE")
-        forgetting_it = pool.submit(forget.forget, settings, other, 1, planned, None)
+        forgetting_it = pool.submit(forget.forget, settings, other, planned, None)
         until(lambda: waits_for("relation"), "a receipt that is to be opened")
         log.execute("SELECT pg_advisory_lock(%s)", [receipts.LOCK])
         with as_of(database_url, move_mark(log), processes=1) as (_, then):

@@ -41,6 +41,7 @@ from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import member_of
+from memctl.infra import api_keys
 from memctl.infra.database import connect
 from memctl.infra.listening import viewer_host
 
@@ -805,14 +806,15 @@ def test_lists_name_the_member_whose_prompts_and_titles_they_show(
     assert [turn["origin"] for turn in turns if "quillfern" in turn["title"]] == ["in a prompt of fern"]
 
 
-def test_nobody_speaks_as_another_member_or_settles_what_holds(api: Api, verb: Verb, fold: Callable[[], None]) -> None:
+def test_nobody_speaks_as_another_member_or_settles_what_holds(
+    api: Api, memory: Remembered, verb: Verb, fold: Callable[[], None]
+) -> None:
     here = "/home/ann/quarry"
     assert deliver(api, TOKEN, cloned(here, QUARRY), a_prompt("q2", here, "quarry2"))[0] == 200
     fold()
-    eve, nameless = (
-        verb("keys", "add", name, "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
-        for name in ("eve", "")
-    )
+    eve = verb("keys", "add", "eve", "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
+    with connect(memory.database_url) as connection:  # as an earlier memctl made it
+        _, nameless = api_keys.make(connection, "default", "", ("write", "read", "ingest"))
     forged = PromptSubmitted(line="e1", text="we always use pumice for maps")
     deliver(api, eve, observed(forged, session="of-eve", location=here, actor="member:dana"))
     fold()

@@ -157,7 +157,7 @@ def test_secrets_in_notes_stay_out(settings: Settings, log: Connection, tmp_path
 def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / ".claude"))
     folder = claude_notes(tmp_path, tmp_path / "shop", sessions=False)
     (row,) = markdown.notes_in(folder)
     ((event,), _, _) = events_of(row.table, row.fields, 1)
@@ -171,8 +171,8 @@ def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that
 def test_a_clone_does_not_say_of_which_project_its_notes_are(tmp_path: Path) -> None:
     """Where the user's own client keeps its notes, its transcripts say where they are of. Anybody wrote these."""
     folder = claude_notes(tmp_path / "clone", Path("/home/dana/ledger"))
-    assert (folder.parent / "s.jsonl").exists() or list(folder.parent.glob("*.jsonl"))
-    (store,) = stores([tmp_path / "clone"])
+    assert list(folder.parent.glob("*.jsonl")), "which name the place"
+    (store,) = stores([tmp_path / "clone" / ".claude"])
     places = [
         event.location for row in rows_in_isolation(store) for event in events_of(row.table, row.fields, row.number)[0]
     ]

@@ -151,7 +151,12 @@ def preview(connection: Connection, plan: Plan) -> Preview:
     space_id = plan.look.space_id
     ids = _ids(connection, plan)
     exact = len(ids) <= MOST_TRIED
-    found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
+    if not _is_there(connection, space_id):
+        found = Round()
+    elif exact:
+        found = erase_round(connection, space_id, uuid4(), ids, dry=True)
+    else:
+        found = foreseen(connection, space_id, ids)
     about = (found.about if exact else said_about(connection, space_id, found)) - ids
     return Preview(
         what=plan.what,
@@ -235,6 +240,11 @@ def forget_once(
             done = _carry_out(settings, connection, receipt, plan, qdrant, reason)
     response: dict[str, Any] = msgspec.to_builtins(done)
     return response
+
+
+def _is_there(connection: Connection, space_id: int) -> bool:
+    """Whether anything was ever recorded in the space: of one, only files on this disk may be known."""
+    return connection.execute("SELECT FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone() is not None
 
 
 def _in_its_space(connection: Connection, plan: Plan) -> Plan:
