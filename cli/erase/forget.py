@@ -250,7 +250,7 @@ def _show(seen: Preview) -> None:
     types = ", ".join(f"{count:,} {name}" for name, count in seen.types.items())
     lines = [f"{seen.what}: {number(seen.events, 'event')}{f' ({types})' if types else ''}"]
     if seen.spooled:
-        lines.append(f"with {number(seen.spooled, 'delivery', 'deliveries')} on this disk")
+        lines.append(f"with {_on_disk(seen.spooled)}")
     if seen.first_at:
         lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {number(seen.sessions, 'session')}")
     if seen.statements_about:
@@ -268,12 +268,17 @@ def _show(seen: Preview) -> None:
 
 
 def _print_receipt(done: Forgotten) -> None:
+    spooled = f", {_on_disk(done.spooled)}" if done.spooled else ""
     print_lines(
-        f"forgotten: {done.what}, {number(done.events, 'event')}; {done.looked_for:,} ids and words looked for,"
-        " none found",
+        f"forgotten: {done.what}, {number(done.events, 'event')}{spooled}; {done.looked_for:,} ids and words"
+        " looked for, none found",
         f"receipt    {done.receipt}",
         *(f"stays      {each}" for each in done.stays),
     )
+
+
+def _on_disk(deliveries: int) -> str:
+    return f"{number(deliveries, 'delivery', 'deliveries')} on this disk"
 
 
 @contextlib.contextmanager

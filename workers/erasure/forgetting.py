@@ -299,7 +299,7 @@ def resume(
     """
     done: list[Forgotten] = []
     with outages():
-        look = Look.of_owner(settings.of_space(_space_name(connection, space_id)), space_id)
+        look = Look.of_owner(settings, space_id, _space_name(connection, space_id))
         for each in erase.receipts(connection, unfinished=True):
             if each.space != look.space or each.scope.kind == "rules":
                 continue

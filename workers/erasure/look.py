@@ -25,10 +25,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """The space of the deliveries that name none: that of this machine's door."""
 
     @classmethod
-    def of_owner(cls, settings: Settings, space_id: int) -> "Look":
-        """That of the owner into the settings' space."""
-        space = settings.space
-        return cls(space_id=space_id, space=space, owner=True, data_dir=settings.data_dir, home=space)
+    def of_owner(cls, settings: Settings, space_id: int, space: str = "") -> "Look":
+        """That of the owner; out of the settings' space, where no other is named."""
+        home, data_dir = settings.space, settings.data_dir
+        return cls(space_id=space_id, space=space or home, owner=True, data_dir=data_dir, home=home)
 
     def as_key(self) -> "Look":
         """What a key of the space sees of it."""
