@@ -218,7 +218,7 @@ def test_the_key_names_in_a_history_what_lies_at_its_own_place(stage: Stage, own
 
 @pytest.mark.parametrize("session", ["eves", "victim"])
 def test_the_key_says_where_sessions_were_of_its_own_alone(stage: Stage, session: str) -> None:
-    place = str(stage.victim)
+    place = str(stage.folder / "unheard of")
     found = NewEvent(
         stream=project_stream(SHARED), dedupe_key=identified_key(f"session/claude-code/{session}", place),
         payload=ProjectIdentified(location=place, root=place, remote=SHARED, checked=True), actor="memctl",
