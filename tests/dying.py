@@ -117,8 +117,10 @@ def forget(url: str) -> None:
     """The session `workshop-0`, under a key: asked again, it is gone on with."""
     with connect(url) as connection:
         reader = reader_of(connection, "default", OWNER)
-        planned = partial(scope.plan, reader, session="workshop-0")
-        forgetting.forget_once(load_settings(database_url=url), connection, 1, "a-key", b"it", planned, None)
+        settings = load_settings(database_url=url)
+        planned = partial(scope.plan, settings, reader, session="workshop-0")
+        look = scope.look_of(settings, reader)
+        forgetting.forget_once(settings, connection, look, "a-key", b"it", planned, None)
 
 
 def prune(url: str) -> None:

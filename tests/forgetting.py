@@ -12,7 +12,7 @@ from events import stated
 from histories import drained, workshop
 
 from memctl.api.erasure import scope as forget
-from memctl.api.reading.caller import OWNER
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.feedback import MemoryRated
 from memctl.infra.database import Connection, connect
@@ -23,6 +23,9 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import forgetting
 from memctl.workers.processors.runner import model
+
+KEY = Caller("theirs", frozenset(("ingest", "erase")), None, member="theirs", key="0123456789ab", space="default")
+"""Who comes with a key of the space."""
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 
@@ -43,12 +46,13 @@ def rated_session(log: Connection, url: str) -> str:
     return session[0].stream
 
 
-def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
+def forgotten(settings: Settings, log: Connection, caller: Caller = OWNER, **asked: Any) -> forget.Forgotten:
     """What came of forgetting, which its preview had told no less of."""
-    planned = forget.plan(reader_of(log, "default", OWNER), **asked)
-    told = forget.preview(log, 1, planned)
-    done = forget.forget(settings, log, 1, planned, None)
+    planned = forget.plan(settings, reader_of(log, "default", caller), **asked)
+    told = forget.preview(log, planned)
+    done = forget.forget(settings, log, planned, None)
     assert told.events <= done.events
+    assert told.spooled <= done.spooled
     return done
 
 

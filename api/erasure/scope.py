@@ -14,10 +14,14 @@ from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.erasure import SHORTEST_MATCH, NothingToForget, Scope, TooShort
 from memctl.domain.events.event import Micros
+from memctl.domain.projects.identity import UnknownProject
+from memctl.domain.support.location import is_absolute, normalise
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.log.mark import mark
+from memctl.infra.settings import Settings
+from memctl.workers.erasure import on_disk
 from memctl.workers.erasure.erase import with_counterparts
 from memctl.workers.erasure.forgetting import (
     Forgotten,
@@ -30,12 +34,22 @@ from memctl.workers.erasure.forgetting import (
     preview,
     reopen,
     resume,
+    with_what_is_on_disk,
 )
+from memctl.workers.erasure.look import Look
 
-__all__ = ["Forgotten", "Plan", "Preview", "forget", "forget_once", "plan", "preview", "reopen", "resume"]
+__all__ = ["Forgotten", "Plan", "Preview", "forget", "forget_once", "look_of", "plan", "preview", "reopen", "resume"]
+
+
+def look_of(settings: Settings, reader: Reader) -> Look:
+    """What who asks may find out. `settings` are those of this machine: their space is its door's."""
+    return Look(
+        space_id=reader.space_id, space=reader.space, owner=reader.here, data_dir=settings.data_dir, home=settings.space
+    )
 
 
 def plan(
+    settings: Settings,
     reader: Reader,
     *,
     id: str = "",
@@ -44,51 +58,68 @@ def plan(
     before: datetime | None = None,
     match: str = "",
 ) -> Plan:
-    """What one of these means. Raises: NothingToForget, TooShort, NotFound, Ambiguous, UnknownProject,
-    SeveralProjects."""
-    now = Micros(time.time_ns() // 1000)
-    connection, space_id = reader.connection, reader.space_id
+    """What one of these means, in memory and on this disk. Raises: NothingToForget, TooShort, NotFound, Ambiguous,
+    UnknownProject, SeveralProjects."""
+    now, look = Micros(time.time_ns() // 1000), look_of(settings, reader)
     if "\0" in id + session + project + match:
         raise NothingToForget(what="what holds NUL", hint="no text in memory does")
     if session:
-        streams = _streams(reader, session)
-        return Plan(scope=Scope(kind="session", streams=streams, until=now), what=f"session {streams[0]}")
-    if project:
-        places = places_of(reader, project)
-        if not places.locations:
-            raise NothingToForget(what=f"project {project}", hint="`memctl forget --before` forgets by time")
-        return Plan(
-            scope=Scope(kind="project", locations=places.locations, until=now), what=f"project {places.project}"
-        )
-    if before is not None:
+        streams = _streams(reader, session, look)
+        planned = Plan(look=look, scope=Scope(kind="session", streams=streams, until=now), what=f"session {streams[0]}")
+    elif project:
+        planned = _of_project(reader, project, now, look)
+    elif before is not None:
         moment = before if before.tzinfo else before.replace(tzinfo=UTC)
         until = Micros(min(now, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)))
-        return Plan(scope=Scope(kind="before", until=until), what=f"everything before {moment.isoformat()}")
-    if match:
-        if len("".join(match.split())) < SHORTEST_MATCH:
-            raise TooShort
-        read_upto = mark(connection, space_id)
-        found = holding(connection, space_id, WrittenForms([match]))
-        planned = _of_ids(connection, space_id, found, Scope(kind="match"), "what holds that text")
-        return msgspec.structs.replace(planned, text=match, read_upto=read_upto)
-    return _of_id(reader, id.strip())
+        scope = Scope(kind="before", until=until)
+        planned = Plan(look=look, scope=scope, what=f"everything before {moment.isoformat()}")
+    elif match:
+        planned = _of_text(reader, match, look)
+    else:
+        return _of_id(settings, reader, id.strip(), look)
+    return with_what_is_on_disk(planned)
 
 
-def _of_ids(connection: Connection, space_id: int, ids: set[UUID], scope: Scope, what: str) -> Plan:
-    if not ids:
+def _of_project(reader: Reader, project: str, now: Micros, look: Look) -> Plan:
+    """A project's places; one that memory does not know may be the path of what waits on disk."""
+    try:
+        places = places_of(reader, project)
+    except UnknownProject:
+        scope = Scope(kind="project", locations=(normalise(project),), until=now)
+        if not is_absolute(project) or not next(on_disk.meant(look, scope, ""), None):
+            raise
+        return Plan(look=look, scope=scope, what=f"project {project}")
+    if not places.locations:
+        raise NothingToForget(what=f"project {project}", hint="`memctl forget --before` forgets by time")
+    scope = Scope(kind="project", locations=places.locations, until=now)
+    return Plan(look=look, scope=scope, what=f"project {places.project}")
+
+
+def _of_text(reader: Reader, text: str, look: Look) -> Plan:
+    if len("".join(text.split())) < SHORTEST_MATCH:
+        raise TooShort
+    read_upto = mark(reader.connection, reader.space_id)
+    found = holding(reader.connection, reader.space_id, WrittenForms([text]))
+    what, scope = "what holds that text", Scope(kind="match")
+    if not found and not next(on_disk.meant(look, scope, text), None):
         raise NothingToForget(what=what)
-    whole, tombstones = with_counterparts(connection, space_id, ids)
-    return Plan(scope=scope, what=what, ids=frozenset(whole), tombstones=tuple(tombstones))
+    planned = _of_ids(reader, found, scope, what, look)
+    return msgspec.structs.replace(planned, text=text, read_upto=read_upto)
 
 
-def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:
-    """A session's stream, and those of its subagents."""
+def _of_ids(reader: Reader, ids: set[UUID], scope: Scope, what: str, look: Look) -> Plan:
+    whole, tombstones = with_counterparts(reader.connection, reader.space_id, ids)
+    return Plan(look=look, scope=scope, what=what, ids=frozenset(whole), tombstones=tuple(tombstones))
+
+
+def _streams(reader: Reader, wanted: str, look: Look) -> tuple[str, ...]:
+    """A session's stream, and those of its subagents; one that memory does not know may wait on disk."""
     rows = reader.connection.execute(
         "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND stream LIKE 'session/%%/%%'"
         " AND (stream = %s OR session_id = %s)",
         [reader.space_id, wanted, wanted],
     ).fetchall()
-    found = [row[0] for row in rows] or [queries.session(reader, wanted).id]
+    found = [row[0] for row in rows] or on_disk.sessions_called(look, wanted) or [queries.session(reader, wanted).id]
     waiting = list(found)
     while waiting:
         # Whoever has a key may begin a session of another client's that is called like somebody's.
@@ -104,7 +135,7 @@ def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_id(reader: Reader, wanted: str) -> Plan:
+def _of_id(settings: Settings, reader: Reader, wanted: str, look: Look) -> Plan:
     try:
         found = queries.thing(reader, wanted)
         kind, id = found.kind, str(found.item["id"])
@@ -115,14 +146,16 @@ def _of_id(reader: Reader, wanted: str) -> Plan:
             raise
         kind, id = "event", str(ids[0])
     if kind == "session":
-        return plan(reader, session=id)
+        return plan(settings, reader, session=id)
     what = f"{kind} {id}"
     ids_found = (
         {_delivery(reader.connection, reader.space_id, UUID(id))}
         if kind == "event"
         else of_thing(reader.connection, reader.space_id, id, kind)
     )
-    return _of_ids(reader.connection, reader.space_id, ids_found, Scope(kind="id", id=id), what)
+    if not ids_found:
+        raise NothingToForget(what=what)
+    return _of_ids(reader, ids_found, Scope(kind="id", id=id), what, look)
 
 
 def _delivery(connection: Connection, space_id: int, id: UUID) -> UUID:

@@ -9,30 +9,32 @@ from memctl.infra.data_dir import Folders
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
+from memctl.infra.log.spaces import HERE, connect_to
 from memctl.infra.settings import Settings
 
 
 class ScrubElsewhere(MemctlError):
-    """The database is a server of your own; memctl does not rebuild it."""
+    """The space {space} lies on a server of your own; memctl does not rebuild it."""
 
     hint = (
         "what was forgotten is emptied in it; for its files: stop memctl, pg_dump, restore into a new cluster, let"
         " MEMCTL_DATABASE_URL name that, and delete the old one with its WAL archive, standbys and backups; of Qdrant"
         " delete the collection, which memctl writes again"
     )
+    space: str
 
 
 def scrub(settings: Settings, notify: Callable[[str], None] = lambda _: None) -> None:
     """Stop everything, copy what is known into a new cluster, put it in the old one's place and start again.
 
     Hooks spool meanwhile. Backups where those on schedule go are replaced by one made afterwards. What lay in blocks of
-    the disk that were freed is the file system's business. Raises: ScrubElsewhere, NotCopied; then the old database is
-    in place, and runs again.
+    the disk that were freed is the file system's business. Raises: ScrubElsewhere, also where the space has moved to
+    another database; NotCopied; then the old database is in place, and runs again.
     """
     from memctl.infra.settings import load_settings
 
-    if settings.configured("database_url") or settings.configured("qdrant_url"):
-        raise ScrubElsewhere
+    if settings.configured("database_url") or settings.configured("qdrant_url") or _has_moved(settings):
+        raise ScrubElsewhere(space=settings.space)
     places, folder = Folders(settings.data_dir), folder_of(settings)
     ran = instance.down(settings, notify)
     try:
@@ -55,3 +57,9 @@ def scrub(settings: Settings, notify: Callable[[str], None] = lambda _: None) ->
             file.unlink(missing_ok=True)
         if not ran:
             instance.down(fresh, notify)
+
+
+def _has_moved(settings: Settings) -> bool:
+    connection, database = connect_to(settings, settings.space, "memctl forget")
+    connection.close()
+    return database != HERE

@@ -85,7 +85,7 @@ def routes(settings: Settings) -> APIRouter:
 def preview_of(settings: Settings, caller: Caller, asked: ToForget) -> Preview:
     """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
     with opened(settings, caller, "memctl forget") as reader:
-        return forget.preview(reader.connection, reader.space_id, _plan(reader, asked))
+        return forget.preview(reader.connection, _plan(settings, reader, asked))
 
 
 def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> dict[str, Any]:
@@ -95,18 +95,19 @@ def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> 
         meant = asked.model_dump_json(exclude={"reason"}).encode()
         with store_of(settings) as qdrant:
             return forget.forget_once(
-                settings.of_space(reader.space),
+                settings,
                 reader.connection,
-                reader.space_id,
+                forget.look_of(settings, reader),
                 drawn(key, caller),
                 meant,
-                lambda: _plan(reader, asked),
+                lambda: _plan(settings, reader, asked),
                 qdrant,
                 asked.reason,
             )
 
 
-def _plan(reader: Reader, asked: ToForget) -> forget.Plan:
+def _plan(settings: Settings, reader: Reader, asked: ToForget) -> forget.Plan:
     return forget.plan(
-        reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
+        settings, reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before,
+        match=asked.match,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from memctl.api.reading.reader import Reader, opened
 from memctl.domain.projects.identity import UnknownProject, remote_of
 from memctl.domain.projects.key_limits import given
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import LONGEST_NAME, member_called
 from memctl.infra import api_keys
 from memctl.infra.api_keys import Key, Scope
 from memctl.infra.database import Connection, connect, outages
@@ -23,6 +24,16 @@ class NameHoldsASecret(MemctlError):
     exit_code = 2
 
 
+class NotAMembersName(MemctlError):
+    """A key is called as its member: by at most {most} letters, all of them seen, with single blanks between them.
+
+    Else two keys would be one member.
+    """
+
+    exit_code = 2
+    most: int
+
+
 _NAME = "memctl keys"
 """Of the connection."""
 
@@ -32,10 +43,13 @@ def make(
 ) -> tuple[Key, str]:
     """Make a key, limited to these projects where any is named. Returns it and its token, which nothing keeps.
 
-    Raises: NameHoldsASecret, UnknownProject, SeveralRemotes, DatabaseUnavailable, and as `api_keys.make`.
+    Raises: NameHoldsASecret, NotAMembersName, UnknownProject, SeveralRemotes, DatabaseUnavailable, and as
+    `api_keys.make`.
     """
     if redact(name)[1]:
         raise NameHoldsASecret
+    if member_called(name) != name:
+        raise NotAMembersName(most=LONGEST_NAME)
     limits: tuple[str, ...] = ()
     if projects:
         with opened(settings, OWNER, _NAME) as reader:

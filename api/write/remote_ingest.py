@@ -39,9 +39,11 @@ from memctl.domain.events.observations import (
     TagRecorded,
     bounded_name,
     event_id_of,
+    history_key,
+    history_stream,
     session_in,
 )
-from memctl.domain.projects.identity import PATHS, ProjectIdentified, at_member, project_stream
+from memctl.domain.projects.identity import PATHS, ProjectIdentified, at_member, identified_key, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -243,6 +245,7 @@ class RemoteIngest:
         refused: dict[int, str] = {}
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
+            refused = {index: MISNAMED for index, event in enumerate(events) if not _is_own(event)} | refused
         if caller.member:
             refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
         return events, refused
@@ -320,7 +323,8 @@ class RemoteIngest:
             theirs = {at for at in named if limits.holds(at, claimed)}
             # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
-            begun = _begun_by_others(reader, {event.stream for event in events}, through(caller.speaks("user")))
+            streams_of = [{event.stream, _session_of(event)} for event in events]
+            begun = _begun_by_others(reader, set().union(*streams_of), through(caller.speaks("user")))
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
             streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
@@ -331,7 +335,7 @@ class RemoteIngest:
                 or event.stream in foreign
                 or (event.location not in theirs and (event.location or event.stream not in streams))
             }
-            not_begun = {index: NOT_BEGUN for index, event in enumerate(events) if event.stream in begun}
+            not_begun = {index: NOT_BEGUN for index, of in enumerate(streams_of) if not begun.isdisjoint(of)}
             return dict(sorted((not_begun | not_yours).items()))
 
         return self._readers.read(look, caller)
@@ -360,6 +364,30 @@ def misnamed(event: NewEvent) -> bool:
         return ":" not in named[len(session) + 1 :]  # else the session has the name of another's line
     names = (named.rsplit(":", parts)[0] for parts in range(2, _MOST_PARTS))
     return named == key or session not in map(bounded_name, names)
+
+
+_HOOK = patterns.compile(r"hook:[0-9a-f]{32}(?::[0-9])?")
+
+
+def _is_own(event: NewEvent) -> bool:
+    """Whether an event of a key limited to projects has a name that a relay gives: of a line, a message or a hook of
+    its own session, of what lies at its own place, or of the history of that place."""
+    key = event.dedupe_key
+    if isinstance(event.payload, ProjectIdentified):
+        stream = _session_of(event)
+        of_its_own = stream.startswith("session/") or stream == history_stream(event.location)
+        return of_its_own and key == identified_key(stream, event.location)
+    if event.stream.startswith(HISTORY):
+        line = getattr(event.payload, "line", "")
+        return event.stream == history_stream(event.location) and key == history_key(event.stream, line)
+    return key.startswith((TRANSCRIPT, MESSAGE)) or _HOOK.fullmatch(key) is not None
+
+
+def _session_of(event: NewEvent) -> str:
+    """The stream of the session or history at whose place something was identified; else the event's own."""
+    if not isinstance(event.payload, ProjectIdentified):
+        return event.stream
+    return event.dedupe_key.removeprefix("project.identified:").rpartition(":")[0]
 
 
 def _said(payload: bytes) -> object:

@@ -99,24 +99,24 @@ def forget(
             done = _resumed(settings, reader, qdrant)
         elif named:
             plan = forgetting.plan(
-                reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
+                settings, reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
                 match=match or "",
             )  # fmt: skip
-            seen = forgetting.preview(reader.connection, reader.space_id, plan)
+            seen = forgetting.preview(reader.connection, plan)
             if dry_run:
                 _print_preview(seen, as_json)
                 return
             _confirm(seen, yes)
-            done = [forgetting.forget(settings, reader.connection, reader.space_id, plan, qdrant, reason)]
+            done = [forgetting.forget(settings, reader.connection, plan, qdrant, reason)]
+    if as_json:
+        print_json(done[0] if len(done) == 1 else done)
+    else:
+        for each in done:
+            _print_receipt(each)
     if scrub:
         from memctl.api.erasure.scrub import scrub as rebuild_database
 
         rebuild_database(settings, notice)
-    if as_json:
-        print_json(done[0] if len(done) == 1 else done)
-        return
-    for each in done:
-        _print_receipt(each)
 
 
 def forget_thing(id: str) -> None:
@@ -124,9 +124,9 @@ def forget_thing(id: str) -> None:
     from memctl.api.erasure import scope as forgetting
 
     with _opened() as (settings, reader, qdrant):
-        plan = forgetting.plan(reader, id=id)
-        _confirm(forgetting.preview(reader.connection, reader.space_id, plan), yes=False)
-        _print_receipt(forgetting.forget(settings, reader.connection, reader.space_id, plan, qdrant, ""))
+        plan = forgetting.plan(settings, reader, id=id)
+        _confirm(forgetting.preview(reader.connection, plan), yes=False)
+        _print_receipt(forgetting.forget(settings, reader.connection, plan, qdrant, ""))
 
 
 def _check_named(named: int, *, resume: bool, scrub: bool, dry_run: bool) -> None:
@@ -217,7 +217,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
         counts = {"sessions": len(found.streams), "of": found.of, "kept": found.kept}
         takes = retention.size(connection, space_id, found.streams)
         if dry_run or not yes:
-            seen = forgetting.preview(connection, space_id, found.plan())
+            seen = forgetting.preview(connection, found.plan(forgetting.look_of(settings, reader)))
             head = f"{len(found.streams):,} of {found.of:,} sessions, {size(takes)}{_staying(found.kept)}"
             if as_json and dry_run:
                 print_json({**counts, "bytes": takes, **msgspec.to_builtins(seen)})
@@ -248,7 +248,9 @@ def _staying(kept: int) -> str:
 
 def _show(seen: Preview) -> None:
     types = ", ".join(f"{count:,} {name}" for name, count in seen.types.items())
-    lines = [f"{seen.what}: {number(seen.events, 'event')} ({types})"]
+    lines = [f"{seen.what}: {number(seen.events, 'event')}{f' ({types})' if types else ''}"]
+    if seen.spooled:
+        lines.append(f"with {_on_disk(seen.spooled)}")
     if seen.first_at:
         lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {number(seen.sessions, 'session')}")
     if seen.statements_about:
@@ -267,12 +269,17 @@ def _show(seen: Preview) -> None:
 
 
 def _print_receipt(done: Forgotten) -> None:
+    spooled = f", {_on_disk(done.spooled)}" if done.spooled else ""
     print_lines(
-        f"forgotten: {done.what}, {number(done.events, 'event')}; {done.looked_for:,} ids and words looked for,"
-        " none found",
+        f"forgotten: {done.what}, {number(done.events, 'event')}{spooled}; {done.looked_for:,} ids and words"
+        " looked for, none found",
         f"receipt    {done.receipt}",
         *(f"stays      {each}" for each in done.stays),
     )
+
+
+def _on_disk(deliveries: int) -> str:
+    return f"{number(deliveries, 'delivery', 'deliveries')} on this disk"
 
 
 @contextlib.contextmanager

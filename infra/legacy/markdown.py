@@ -13,6 +13,7 @@ from memctl.domain.support.location import normalise
 from memctl.infra.files import read_file
 from memctl.infra.legacy.rows import Row
 from memctl.infra.transcripts.fields import mapping, string
+from memctl.infra.transcripts.files import kept_by_a_client
 
 LARGEST_FILE = 256 << 10
 """Bytes of a file of notes."""
@@ -36,9 +37,10 @@ def is_of_basic_memory(folder: Path) -> bool:
 
 def notes_in(folder: Path) -> Iterator[Row]:
     """The sections of a folder's files: text, title, type, tags, when the file was written; of Claude Code's, what it
-    calls the project, and the project's directory where that is known."""
+    calls the project, and the project's directory where the user's own client says it: elsewhere anybody may have."""
     claude = is_of_claude(folder)
-    of = {"project": folder.parent.name, "place": _place_of(folder.parent)} if claude else {}
+    place = _place_of(folder.parent) if claude and kept_by_a_client(folder) else ""
+    of = {"project": folder.parent.name, "place": place} if claude else {}
     number = 0
     for path in islice(_files(folder), MOST_FILES):
         head, body = _read(path)

@@ -216,8 +216,8 @@ def test_what_is_forgotten_meanwhile_is_in_neither_collection_nor_in_the_cache(
     vector_models.want(memory, OTHERS, 32)
     complete(memory, client)
     rows = {row.id: row for _, row in outbox.wanted(memory, live(memory), 1)}
-    planned = forget.plan(reader_of(memory, "default", OWNER), match="zq7vkx19mw")
-    forget.forget(settings, memory, 1, planned, client)
+    planned = forget.plan(settings, reader_of(memory, "default", OWNER), match="zq7vkx19mw")
+    forget.forget(settings, memory, planned, client)
     gone = set(rows) - {row.id for _, row in outbox.wanted(memory, live(memory), 1)}
     assert gone
     for model in vector_models.models(memory).written:

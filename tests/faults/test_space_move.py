@@ -256,8 +256,8 @@ def test_what_is_forgotten_while_its_space_moves_is_on_neither_side(two: Two, mo
     until(lambda: caught_up(two.here) and caught_up(two.there))
     assert holding(two.there, word)
     reader = reader_of(two.here, "lab", OWNER)
-    plan = scope.plan(reader, session=word)
-    forgetting.forget(two.settings.of_space("lab"), two.here, NUMBER, plan, None)
+    plan = scope.plan(two.settings, reader, session=word)
+    forgetting.forget(two.settings, two.here, plan, None)
     space_move.move(two.settings, "lab", "there")
     assert two.lives_on() == "there"
     assert holding(two.there, kept)

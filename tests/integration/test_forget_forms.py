@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from events import observed, prompt
-from forgetting import forgotten
+from forgetting import KEY, forgotten
 from histories import drained
 from hostile import Values
 from psycopg import sql
@@ -22,14 +23,19 @@ from memctl.domain.events.erasure import NothingToForget
 from memctl.domain.events.event import NewEvent, event_types
 from memctl.domain.events.observations import Observation, PromptSubmitted, ToolReturned, event_id_of
 from memctl.domain.events.statements import Statement
+from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection
+from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.partitions import tables
+from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import erasure_register as register
+from memctl.workers.erasure.erasure_check import Probe, found_in
+from memctl.workers.erasure.look import Look
 
 PHRASE = "zq7vkx19mw harbour protocol"
 WORD = "zq7vkx19mw"
@@ -200,8 +206,98 @@ def test_every_table_is_in_the_register(log: Connection) -> None:
     assert [name for name in names if register.place_of(name, register.TABLES) is register.UNKNOWN] == []
 
 
-def test_a_phrase_that_nothing_holds_in_any_form_is_nothing_to_forget(log: Connection, database_url: str) -> None:
+@contextlib.contextmanager
+def alone_in(log: Connection, table: str, space: int, name: str) -> Iterator[bool]:
+    """The table as if it held one row, which is of that space and says the word; whether a column says of which."""
+    columns = {
+        column
+        for (column,) in log.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0", [f"memctl.{table}"]
+        )
+    }
+    given = {key: value for key, value in (("space_id", space), ("space", name)) if key in columns}
+    with log.transaction(force_rollback=True):
+        log.execute(f"ALTER TABLE memctl.{table} RENAME TO hidden")
+        log.execute(f"CREATE TABLE memctl.{table} AS SELECT *, NULL::text AS said FROM memctl.hidden LIMIT 0")
+        names, values = ", ".join([*given, "said"]), [*given.values(), f"so {WORD} it is"]
+        log.execute(f"INSERT INTO memctl.{table} ({names}) VALUES ({', '.join(['%s'] * len(values))})", values)
+        yield bool(given)
+
+
+def found(log: Connection, look: Look, table: str) -> bool:
+    """Whether anything is found in the table, named of it, or dropped from it."""
+    sought, probe = WrittenForms([WORD]), Probe(words=(WORD,))
+    named = [*register.what_stays(log, look, sought, folded=True), *found_in(log, look, probe, None)]
+    assert not any(WORD in each for each in named)
+    register.drop_from_books(log, look, sought)
+    dropped = log.execute(f"SELECT FROM memctl.{table}").fetchone() is None
+    return dropped or any(f"the table {table}" in each for each in named)
+
+
+@pytest.mark.filled
+def test_every_table_is_asked_for_the_rows_of_the_space_alone_that_something_is_forgotten_in(
+    settings: Settings, log: Connection
+) -> None:
+    """Who erases chooses the words, and reads in the receipt what holds them."""
+    owner = Look.of_owner(settings, 1)
+    others = space_id(log, "others")
+    shared = []
+    for table in tables(log):
+        if table == "events":  # its texts are asked for by `erase.holding`
+            continue
+        with alone_in(log, table, others, "others") as of_a_space:
+            assert not found(log, owner.as_key(), table), table
+            folded = register.place_of(table, register.TABLES).rule is register.Leftover.NOTHING
+            assert found(log, owner, table) is (folded or not of_a_space), table
+        if not of_a_space:
+            shared.append(table)
+            continue
+        with alone_in(log, table, 1, "default"):
+            assert found(log, owner.as_key(), table), table
+    assert {"api_keys", "checkpoints", "receipts", "spaces", "memories_g1"}.isdisjoint(shared)
+
+
+def test_every_file_is_looked_through_for_the_owner_alone_and_none_that_holds_secrets(
+    settings: Settings, log: Connection
+) -> None:
+    names = {
+        "spool/torn.damaged", "log/worker.log", "receipts.jsonl", FILE, PASSED_FILE, "relay.json", "imports/a",
+        "run/api", "keys.json", "keys.damaged", "lock", "config.toml", "first-run", "models/a.onnx", "left by somebody",
+    }  # fmt: skip
+    known = {register.place_of(name, register.FILES) for name in names}
+    assert known >= {each for each in register.FILES if each.rule is not register.Leftover.ELSEWHERE}
+    for name in names:
+        (settings.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (settings.data_dir / name).write_text(WORD)
+    owner, said = Look.of_owner(settings, 1), {}
+    for look in (owner, owner.as_key()):
+        stays = register.what_stays(log, look, WrittenForms([WORD]), folded=True)
+        lines = [*stays, *found_in(log, look, Probe(words=(WORD,)), None)]
+        said[look.owner] = {name for name in names if any(str(settings.data_dir / name) in each for each in lines)}
+    assert said == {True: names - {"run/api", "keys.json", "keys.damaged", "lock"}, False: set()}
+
+
+def test_whether_another_space_says_a_word_changes_nothing_in_the_receipt_of_a_key(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    """Words that somebody else says are no sign of what was forgotten; for a key that is somebody in its space."""
+    stays = []
+    for who, others in (("a", False), ("b", True)):
+        word = f"zq7vkx19m{who}"
+        written = FORMS["percent signs"](f"{word} harbour protocol")
+        append(log, 1, [prompt(1, f"{word} harbour protocol", session=who), prompt(2, written, session=f"{who}2")])
+        if others:
+            append(log, space_id(log, "others"), [prompt(1, f"so {word}it is", session="theirs")])
+        drained(database_url)
+        done = forgotten(settings, log, KEY, session=who)
+        stays.append([each.split(":")[0] for each in done.stays if "events" in each])
+    assert stays == [["1 events hold it in another form"]] * 2
+
+
+def test_a_phrase_that_nothing_holds_in_any_form_is_nothing_to_forget(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
     append(log, 1, [prompt(1, "something else", session="a")])
     drained(database_url)
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
+        forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)

@@ -163,8 +163,8 @@ def test_what_is_looked_up_by_key_is_named_by_what_it_says(door: Door) -> None:
 def test_what_is_forgotten_is_needed_and_held_no_more(door: Door) -> None:
     append(door.connection, 1, [*session("one", 0), *session("two", HOUR)])
     assert len(held(door)) == 1
-    planned = forget.plan(door.known(), session="one")
-    forget.forget(load_settings(), door.connection, 1, planned, None)
+    planned = forget.plan(load_settings(), door.known(), session="one")
+    forget.forget(load_settings(), door.connection, planned, None)
     assert held(door) == []
 
 

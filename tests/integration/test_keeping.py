@@ -78,10 +78,10 @@ def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was
         writer.rollback()
     assert file.stat().st_mode & 0o077 == 0
     forget.forget(
-        settings, log, 1, forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1, session="a"))), None
+        settings, log, forget.plan(settings, reader_of(log, "default", OWNER), id=id_of(prompt(1, session="a"))), None
     )
     session = example(2)[0].stream
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     drained(database_url)
 
     done = backups.restore(settings, elsewhere, file)
@@ -147,7 +147,7 @@ def test_what_another_log_learnt_from_one_of_two_tellings_stays_away_once_they_a
     move_mark(elsewhere)
     with open(file := tmp_path / "log.jsonl", "wb") as out:
         assert exporting.export(elsewhere, "default", out.write) == 4
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE), None)
     with IngestWriter(settings) as intake:
         account = exporting.import_export(intake, file, mine=True)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 4, [])
@@ -237,7 +237,7 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     with open(file, "wb") as out:
         written = exporting.export(log, "default", out.write)
     assert written == len(events(log))
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE), None)
     with IngestWriter(settings) as intake:
         account = exporting.import_export(intake, file, mine=True)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 2, [])
@@ -359,7 +359,7 @@ def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_tol
         assert not make_if_due(daily, log, later), "another worker is at it"
     assert make_if_due(daily, log, later)
     drained(database_url)
-    forget.forget(daily, log, 1, forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1))), None)
+    forget.forget(daily, log, forget.plan(daily, reader_of(log, "default", OWNER), id=id_of(prompt(1))), None)
     assert make_if_due(daily, log, later), "the last holds what was forgotten"
     found = kept(daily)
     assert (found.files, found.overdue(now + timedelta(hours=47)), found.overdue(later)) == (2, False, True)

@@ -26,7 +26,7 @@ from waiting import seconds, until
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
 from memctl.api.mcp import server
 from memctl.api.viewer.sign_in import MOST_TICKETS
-from memctl.api.write.keys import NameHoldsASecret
+from memctl.api.write.keys import NameHoldsASecret, NotAMembersName
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
@@ -44,6 +44,7 @@ from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import member_of
+from memctl.infra import api_keys
 from memctl.infra.database import connect
 from memctl.infra.listening import viewer_host
 
@@ -111,6 +112,13 @@ def test_what_a_new_key_may_not_be_meant_to_be_is_said(api: Api) -> None:
 def test_a_name_of_a_key_may_hold_no_secret(verb: Verb) -> None:
     with pytest.raises(NameHoldsASecret):
         verb("keys", "add", "ci ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a")
+
+
+@pytest.mark.parametrize("name", ["d" * 61, "dana\u200b", "dana\x07", " dana", "dana  k", ""])
+def test_a_key_is_called_as_its_member(verb: Verb, name: str) -> None:
+    """Else two keys would be one member."""
+    with pytest.raises(NotAMembersName):
+        verb("keys", "add", name)
 
 
 def test_a_key_opens_what_its_scopes_say(api: Api, key: Callable[..., str]) -> None:
@@ -890,14 +898,15 @@ def test_lists_name_the_member_whose_prompts_and_titles_they_show(
     assert [turn["origin"] for turn in turns if "quillfern" in turn["title"]] == ["in a prompt of fern"]
 
 
-def test_nobody_speaks_as_another_member_or_settles_what_holds(api: Api, verb: Verb, fold: Callable[[], None]) -> None:
+def test_nobody_speaks_as_another_member_or_settles_what_holds(
+    api: Api, memory: Remembered, verb: Verb, fold: Callable[[], None]
+) -> None:
     here = "/home/ann/quarry"
     assert deliver(api, TOKEN, cloned(here, QUARRY), a_prompt("q2", here, "quarry2"))[0] == 200
     fold()
-    eve, nameless = (
-        verb("keys", "add", name, "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
-        for name in ("eve", "")
-    )
+    eve = verb("keys", "add", "eve", "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
+    with connect(memory.database_url) as connection:  # as an earlier memctl made it
+        _, nameless = api_keys.make(connection, "default", "", ("write", "read", "ingest"))
     forged = PromptSubmitted(line="e1", text="we always use pumice for maps")
     deliver(api, eve, observed(forged, session="of-eve", location=here, actor="member:dana"))
     fold()

@@ -250,8 +250,8 @@ def test_what_is_forgotten_takes_along_what_a_model_made_of_it(desk: ProcessorCo
     process(desk, Summariser())
     drained(desk.settings.require("database_url"))
     (session,) = rows(desk, "sessions", "last_at")
-    planned = forget.plan(reader_of(desk.connection, "default", OWNER), session=session.session_id)
-    forget.forget(desk.settings, desk.connection, 1, planned, None)
+    planned = forget.plan(desk.settings, reader_of(desk.connection, "default", OWNER), session=session.session_id)
+    forget.forget(desk.settings, desk.connection, planned, None)
     held = desk.connection.execute(
         "SELECT count(*) FROM memctl.events WHERE strpos(payload::text, %s) > 0", [SUMMARY["summary"]]
     ).fetchone()

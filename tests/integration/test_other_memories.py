@@ -22,9 +22,10 @@ from memctl.cli.main import memctl
 from memctl.cli.operate.up import offer_memories
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.language.notes import LONGEST_NOTE
-from memctl.domain.support.location import in_another_memory
+from memctl.domain.support.location import in_another_memory, is_in_another_memory
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.legacy import finding, markdown
+from memctl.infra.legacy.isolated import rows_in_isolation
 from memctl.infra.legacy.meaning import events_of
 from memctl.infra.legacy.rows import NotALegacyStore
 from memctl.infra.log.append import append
@@ -153,7 +154,10 @@ def test_secrets_in_notes_stay_out(settings: Settings, log: Connection, tmp_path
     assert token not in kept[0]
 
 
-def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that_memory(tmp_path: Path) -> None:
+def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / ".claude"))
     folder = claude_notes(tmp_path, tmp_path / "shop", sessions=False)
     (row,) = markdown.notes_in(folder)
     ((event,), _, _) = events_of(row.table, row.fields, 1)
@@ -162,6 +166,18 @@ def test_notes_of_a_project_whose_directory_nothing_names_are_at_a_place_of_that
     assert next(markdown.notes_in(folder)).fields["place"] == ""
     (folder.parent / "t.jsonl").write_text(json.dumps({"cwd": str(tmp_path / "shop" / "src")}))
     assert next(markdown.notes_in(folder)).fields["place"] == str(tmp_path / "shop")
+
+
+def test_a_clone_does_not_say_of_which_project_its_notes_are(tmp_path: Path) -> None:
+    """Where the user's own client keeps its notes, its transcripts say where they are of. Anybody wrote these."""
+    folder = claude_notes(tmp_path / "clone", Path("/home/dana/ledger"))
+    assert list(folder.parent.glob("*.jsonl")), "which name the place"
+    (store,) = stores([tmp_path / "clone" / ".claude"])
+    places = [
+        event.location for row in rows_in_isolation(store) for event in events_of(row.table, row.fields, row.number)[0]
+    ]
+    assert places
+    assert all(map(is_in_another_memory, places)), places
 
 
 def test_a_hostile_folder_of_notes_leads_nowhere(tmp_path: Path) -> None:

@@ -174,8 +174,8 @@ def test_read_models_forgetting_and_backups_are_those_of_a_log_in_one_piece(
     url = database_url.replace(parted.info.dbname, elsewhere.info.dbname)
     for each, log in ((database_url, parted), (url, elsewhere)):
         drained(each)
-        session = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream)
-        forget.forget(settings, log, 1, session, None)
+        session = forget.plan(settings, reader_of(log, "default", OWNER), session=example(2)[0].stream)
+        forget.forget(settings, log, session, None)
         drained(each)
     assert digests(parted) == digests(elsewhere)
     run_out(parted)

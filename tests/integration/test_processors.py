@@ -138,7 +138,9 @@ def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: Proce
 
     def meanwhile() -> int:
         desk.now = lambda: NOON + DAY
-        forget.forget(desk.settings, log, 1, forget.plan(reader_of(log, "default", OWNER), id=id_of(again)), None)
+        forget.forget(
+            desk.settings, log, forget.plan(desk.settings, reader_of(log, "default", OWNER), id=id_of(again)), None
+        )
         return NOON + DAY
 
     desk.now = meanwhile
@@ -188,8 +190,8 @@ def test_what_is_forgotten_takes_its_merge_along(desk: ProcessorContext) -> None
     filled(desk, first, second)
     consolidate(desk, force=False)
     filled(desk)
-    planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=id_of(second))
-    forget.forget(desk.settings, desk.connection, 1, planned, None)
+    planned = forget.plan(desk.settings, reader_of(desk.connection, "default", OWNER), id=id_of(second))
+    forget.forget(desk.settings, desk.connection, planned, None)
     assert consolidation(reader_of(desk.connection, "default", OWNER)).items == []
     assert told(desk.connection) == {NOTE}
 
@@ -209,8 +211,8 @@ def test_forgetting_how_an_error_was_mended_takes_along_what_was_reflected_on_it
     words = "a float cannot be multiplied with a Decimal"
     assert holding("reflection.made", words)
     for explained in holding("response.received", words):
-        planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=explained)
-        forget.forget(desk.settings, desk.connection, 1, planned, None)
+        planned = forget.plan(desk.settings, reader_of(desk.connection, "default", OWNER), id=explained)
+        forget.forget(desk.settings, desk.connection, planned, None)
     assert holding("reflection.made", words) == []
 
 
@@ -289,8 +291,8 @@ class Forgetting(Counting):
 
     def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         if not self.runs:
-            planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=id_of(self.event))
-            forget.forget(desk.settings, desk.connection, 1, planned, None)
+            planned = forget.plan(desk.settings, reader_of(desk.connection, "default", OWNER), id=id_of(self.event))
+            forget.forget(desk.settings, desk.connection, planned, None)
         return super().run(desk, work, attempt)
 
 

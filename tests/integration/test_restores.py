@@ -161,7 +161,7 @@ def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that
     session = rated_session(log, database_url)
     file = backup(settings, log, tmp_path / "kept")
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+        forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     if not backup_first:
         file = backup(settings, log, tmp_path / "kept")
     else:
@@ -190,7 +190,7 @@ def test_a_restore_where_no_receipts_go_on_from_the_backup_says_so(
 ) -> None:
     session = rated_session(log, database_url)
     file = backup(settings, log, tmp_path / "kept")
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     (settings.data_dir / RECEIPTS).unlink()
     generations.ensure_live(elsewhere, 1)
     done = backups.restore(settings, elsewhere, file)
@@ -203,7 +203,7 @@ def test_of_receipts_that_several_files_hold_the_one_that_was_ended_counts(
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+        forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     file = backup(settings, log, tmp_path / "kept")
     (settings.data_dir / RECEIPTS).unlink()
     forget.resume(settings, log, 1, None)
@@ -246,7 +246,9 @@ def test_a_database_set_back_in_time_forgets_again_what_the_data_directory_knows
     log.close()
     with servers.fresh_database(postgres_server, template=urlsplit(database_url).path.lstrip("/")) as back:
         with connect(database_url) as later:
-            forget.forget(settings, later, 1, forget.plan(reader_of(later, "default", OWNER), session=session), None)
+            forget.forget(
+                settings, later, forget.plan(settings, reader_of(later, "default", OWNER), session=session), None
+            )
             wanted = digests(later)
         with connect(back) as earlier:
             assert holds(back, "Dana said so") != []
@@ -268,7 +270,7 @@ def test_receipts_of_another_log_are_kept_and_forget_nothing_here(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str
 ) -> None:
     session = rated_session(log, database_url)
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    forget.forget(settings, log, forget.plan(settings, reader_of(log, "default", OWNER), session=session), None)
     elsewhere.execute("UPDATE memctl.installation SET id = gen_random_uuid()")
     receipts.write_receipts(elsewhere, settings.data_dir)
     assert receipts.unknown(elsewhere, settings.data_dir) == []

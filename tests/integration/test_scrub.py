@@ -7,24 +7,26 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import servers
 from events import NOON, id_of, observed, prompt
 from histories import drained, example
 from plants import phrase
 
 from memctl.api.erasure import scope as forget
+from memctl.api.erasure.scrub import ScrubElsewhere, scrub
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.language.notes import MemoryNoted
 from memctl.infra.data_dir import Folders, make_private
-from memctl.infra.database import connect
+from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries, start_postgres
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
-from memctl.infra.settings import load_settings
+from memctl.infra.settings import Settings, load_settings
 
 PLANTS = 20
 """`make planted` plants ten times as many, in more places, and forgets them in more ways."""
@@ -85,7 +87,7 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
             for n, (word, event) in enumerate(gone):
                 reader = reader_of(log, "default", OWNER)
                 asked = {"match": word} if n % 2 else {"id": id_of(event)}
-                forget.forget(load_settings(), log, 1, forget.plan(reader, **asked), None)
+                forget.forget(load_settings(), log, forget.plan(load_settings(), reader, **asked), None)
             before = log.execute("SELECT count(*), sum(position) FROM memctl.events").fetchone()
     words = [word for word, _ in gone]
     assert holding(places.postgres, words), "without a scrub the pages still hold some: else this tests nothing"
@@ -107,3 +109,17 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
         statistics = str(log.execute("SELECT pg_stats::text FROM pg_stats").fetchall()).lower()
         assert [word for word in words if word in dump or word in statistics] == []
         assert all(word in dump for word, _ in kept)
+
+
+def test_a_space_that_moved_to_another_database_is_not_taken_for_rebuilt(
+    settings: Settings, log: Connection, postgres_server: str, migrated_template: str
+) -> None:
+    """Else its files would hold what was forgotten, and nobody would say so."""
+    with servers.fresh_database(postgres_server, template=migrated_template) as there:
+        log.execute("UPDATE memctl.spaces SET database = 'there' WHERE name = 'default'")
+        own = load_settings(databases={"there": there}).from_origins({})  # as if this were the embedded database
+        assert not own.configured("database_url")
+        notices: list[str] = []
+        with pytest.raises(ScrubElsewhere, match="The space default lies on a server"):
+            scrub(own, notices.append)
+        assert notices == []

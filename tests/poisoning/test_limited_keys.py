@@ -31,18 +31,24 @@ from memctl.domain.events.erasure import scope_tombstones
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     MESSAGE,
+    CommitRecorded,
     Observation,
     PromptSubmitted,
     ToolCalled,
     ToolReturned,
     event_id_of,
+    history_key,
+    history_stream,
+    hook_key,
     transcript_key,
 )
-from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.domain.knowledge.team_entries import key_of as key_of_entry
+from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
+from memctl.infra.settings import load_settings
 
 MINE = f"{MESSAGE}claude-code:victim:{'0' * 32}:1"
 CANARY, SUITE = "quillkeyed", "quillsuite"
@@ -66,8 +72,8 @@ def events_at(place: Path) -> list[NewEvent]:
         for number, (payload, actor) in enumerate(said)
     ]
     identified = NewEvent(
-        stream=project_stream(SHARED), payload=found, occurred_at=events[0].occurred_at, dedupe_key=name,
-        actor="memctl", location=str(place),
+        stream=project_stream(SHARED), payload=found, occurred_at=events[0].occurred_at,
+        dedupe_key=identified_key(events[0].stream, str(place)), actor="memctl", location=str(place),
     )  # fmt: skip
     return [identified, *events]
 
@@ -162,7 +168,8 @@ def test_the_key_says_nothing_in_a_session_of_its_own_project_that_the_owner_beg
     """Else what the owner says later, wherever that is, would be the key's."""
     place = stage.folder / "eta"
     claim = NewEvent(
-        stream=project_stream(SHARED), dedupe_key="eta", actor="memctl", location=str(place), occurred_at=Micros(100),
+        stream=project_stream(SHARED), dedupe_key=identified_key("session/claude-code/eta", str(place)),
+        actor="memctl", location=str(place), occurred_at=Micros(100),
         payload=ProjectIdentified(location=str(place), root=str(place), remote=SHARED, checked=True),
     )  # fmt: skip
     event = observed(PromptSubmitted(line="9", text="go on"), session="victim", at=150, location=str(stage.victim))
@@ -179,6 +186,53 @@ def test_the_key_takes_no_name_that_a_line_of_the_owner_s_session_will_have(stag
     ]
     alike = msgspec.structs.replace(foretold, stream="session/claude-code/victim:#7", session_id="victim:#7")
     assert list(stage.deliver(*named, alike)) == ["0", "1", "2", "3", "4"]
+
+
+NOTE = "Amounts of money are kept with quillteam, never as floats."
+ELSEWHERE = "/home/dana/elsewhere"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        key_of_entry("0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f9", NOTE),  # a team's file in the shared repository
+        "import:knowledge_nodes:1:0:0",  # a row of another tool's store
+        identified_key(history_stream(ELSEWHERE), ELSEWHERE),  # what will be found at a place of another project
+        "anything that no relay gives",
+    ],
+)
+def test_the_key_takes_no_name_of_what_is_no_session_of_its_own(stage: Stage, key: str) -> None:
+    """Who brings that later would find it taken."""
+    said = observed(PromptSubmitted(line="1", text="go on"), session="eve", at=900, location=str(stage.victim))
+    assert list(stage.deliver(msgspec.structs.replace(said, dedupe_key=key))) == ["0"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_key_names_in_a_history_what_lies_at_its_own_place(stage: Stage, own: bool) -> None:
+    commit = "4" * 40
+    stream = history_stream(str(stage.victim) if own else ELSEWHERE)
+    said = NewEvent(
+        stream=stream, payload=CommitRecorded(line=commit, text="Drop the ledger"), occurred_at=Micros(900),
+        dedupe_key=history_key(stream, commit), actor="tool", location=str(stage.victim),
+    )  # fmt: skip
+    assert list(stage.deliver(said)) == ([] if own else ["0"])
+
+
+@pytest.mark.parametrize("session", ["eves", "victim"])
+def test_the_key_says_where_sessions_were_of_its_own_alone(stage: Stage, session: str) -> None:
+    place = str(stage.folder / "unheard of")
+    found = NewEvent(
+        stream=project_stream(SHARED), dedupe_key=identified_key(f"session/claude-code/{session}", place),
+        payload=ProjectIdentified(location=place, root=place, remote=SHARED, checked=True), actor="memctl",
+        location=place, occurred_at=Micros(900),
+    )  # fmt: skip
+    assert list(stage.deliver(found)) == ([] if session == "eves" else ["0"])
+
+
+@pytest.mark.parametrize("key", [hook_key("0a" * 16), f"{hook_key('0b' * 16)}:1"])
+def test_the_key_delivers_what_its_hooks_saw_by_their_ids(stage: Stage, key: str) -> None:
+    said = observed(PromptSubmitted(text="go on"), session="eves hook", at=300, location=str(stage.victim))
+    assert stage.deliver(msgspec.structs.replace(said, dedupe_key=key)) == {}
 
 
 @pytest.mark.parametrize("name", ["plainly", "with:colons", "long" * 100])
@@ -259,7 +313,7 @@ def test_what_a_key_said_of_a_project_goes_with_the_project_and_stays_away(stage
     events = events_at(stage.folder / "never")
     with connect(stage.database) as connection:
         reader = reader_of(connection, "default", OWNER)
-        planned = forget.plan(reader, project=SHARED)
+        planned = forget.plan(load_settings(), reader, project=SHARED)
         gone = erase.found_by(connection, 1, planned.scope)
         assert {event_id_of(1, event.dedupe_key) for event in events} <= gone
         at_home = observed(PromptSubmitted(line="1", text="go on"), session="x", location=str(stage.folder / "never"))

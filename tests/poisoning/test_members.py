@@ -19,7 +19,7 @@ from waiting import until
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
-from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.domain.support.location import of_member
 from memctl.infra import api_keys
 from memctl.infra.database import connect
@@ -45,7 +45,7 @@ def work(who: str, at: str, remote: str = "") -> list[NewEvent]:
         ]
         if remote:
             git = ProjectIdentified(location=at, root=at, remote=remote, checked=True)
-            key = f"project.identified:{found[-1].stream}:x"
+            key = identified_key(found[-1].stream, at)
             found.append(
                 msgspec.structs.replace(
                     found[-1], stream=project_stream(remote), payload=git, actor="memctl", dedupe_key=key

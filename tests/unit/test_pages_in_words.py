@@ -97,7 +97,7 @@ def test_an_event_says_its_second() -> None:
 def test_what_forgetting_takes_along_is_counted_in_words(model: str, dropped: int, changed: int, words: str) -> None:
     row = SimpleNamespace(read_model=model, dropped=dropped, changed=changed)
     preview = SimpleNamespace(
-        types={}, sessions=1, first_at=None, statements_about=0, exact=True, events=1, consequences=[row]
+        types={}, sessions=1, first_at=None, statements_about=0, exact=True, events=1, spooled=0, consequences=[row]
     )
     page = render.page(
         "forget.html", OWNER, ways=HOW, how="match", what="x", trouble="", key="k", at="forget", preview=preview,

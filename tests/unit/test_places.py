@@ -20,6 +20,7 @@ from memctl.domain.support.bounded import LOCATIONS, Seen
 from memctl.domain.support.location import by_key, of_member, of_occupant
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
+from memctl.infra.settings import load_settings
 from memctl.projections.kernel import Recorded, projections
 from memctl.projections.locations import Brought, Location, locations
 from memctl.projections.sessions import Session
@@ -42,7 +43,7 @@ def test_who_works_in_one_of_several_projects_of_a_name_means_that_one() -> None
         with pytest.raises(SeveralProjects, match=r"\(/home/me/shop\), \w+ \(/tmp/x/shop\)"):
             places_of(owner, "shop", here)
     with pytest.raises(SeveralProjects):
-        forget.plan(owner, project="shop")
+        forget.plan(load_settings(), owner, project="shop")
     assert places_of(owner, project_id("/tmp/x/shop")).locations == ("/tmp/x/shop",)
 
 

@@ -25,6 +25,8 @@ from memctl.infra.redaction.scanner import scanner
 from memctl.infra.vectors import QdrantClient
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import collection_of, stored_id
+from memctl.workers.erasure import on_disk
+from memctl.workers.erasure.look import Look
 
 MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""
@@ -85,20 +87,21 @@ def _words(said: str) -> Iterator[str]:
     return (word[:LONGEST].lower() for word in _WORD.findall(said))
 
 
-def found_in(
-    connection: Connection, space_id: int, probe: Probe, data_dir: Path, qdrant: QdrantClient | None
-) -> list[str]:
+def found_in(connection: Connection, look: Look, probe: Probe, qdrant: QdrantClient | None) -> list[str]:
     """Where something of it is still found, in words that do not repeat it; empty where it is gone.
 
     In log files, words only: they name an event that could not be folded by its id, which says nothing of it.
     """
-    distinctive = tuple(filter(_is_distinctive, probe.words))
-    tables = _in_tables(connection, space_id, probe)
-    files = _in_files(data_dir / "spool", (*probe.ids, *distinctive)) | _in_files(data_dir / "log", distinctive)
+    space_id, distinctive = look.space_id, tuple(filter(_is_distinctive, probe.words))
+    tables = _in_tables(connection, look, probe)
+    files = _in_files(on_disk.files_of(look), (*probe.ids, *distinctive))
+    files |= _in_files(sorted((look.data_dir / "log").rglob("*")) if look.owner else (), distinctive)
     words = set().union(*tables.values(), *files.values()) & set(probe.words)
-    innocent = _said_elsewhere(connection, words)
-    seen = {f"the table {table}": _but_by_chance(connection, table, hits - innocent) for table, hits in tables.items()}
-    seen |= files
+    innocent = _said_elsewhere(connection, look, words)
+    seen = {
+        f"the table {table}": _but_by_chance(connection, look, table, hits - innocent) for table, hits in tables.items()
+    }
+    seen |= {look.called(file): hits for file, hits in files.items()}
     places = [f"{len(left)} ids and words in {where}" for where, hits in seen.items() if (left := hits - innocent)]
     if qdrant is not None and probe.points:
         from memctl.infra.vectors import store
@@ -115,10 +118,10 @@ def found_in(
     return places
 
 
-def unsaid(connection: Connection, words: Iterable[str]) -> list[str]:
+def unsaid(connection: Connection, look: Look, words: Iterable[str]) -> list[str]:
     """Those of the words that say most and that nothing else says."""
     rare = [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
-    return sorted(set(rare) - _said_elsewhere(connection, rare))
+    return sorted(set(rare) - _said_elsewhere(connection, look, rare))
 
 
 def _is_distinctive(word: str) -> bool:
@@ -138,32 +141,34 @@ def _undesired(connection: Connection, space_id: int, generation: int, points: C
     return [stored_id((space_id, row[0])) for row in rows]
 
 
-def _in_tables(connection: Connection, space_id: int, probe: Probe) -> dict[str, set[str]]:
+def _in_tables(connection: Connection, look: Look, probe: Probe) -> dict[str, set[str]]:
     """What of it stands in which table. What another space holds may name an id by itself, as an import does."""
     found: dict[str, set[str]] = {}
-    looks = (("=", look_for((*probe.ids, *probe.words))), ("<>", look_for(probe.words)))
+    own, others = look_for((*probe.ids, *probe.words)), look_for(probe.words)
     for table in _tables(connection):
-        for whose, look in looks:
-            query = sql.SQL("SELECT t.* FROM memctl.{} t WHERE space_id {} {}").format(
-                sql.Identifier(table), sql.SQL(whose), sql.Literal(space_id)
-            )
+        for rows, sought in ((look.rows(connection, table), own), (look.others_rows(), others)):
+            if rows is None:
+                continue
+            query = sql.SQL("SELECT t.* FROM memctl.{} t WHERE {}").format(sql.Identifier(table), rows)
             with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
-                if hits := look(_copied(connection, query)):
+                if hits := sought(_copied(connection, query)):
                     found.setdefault(table, set()).update(hits)
     return found
 
 
-def _but_by_chance(connection: Connection, table: str, hits: set[str]) -> set[str]:
+def _but_by_chance(connection: Connection, look: Look, table: str, hits: set[str]) -> set[str]:
     """The hits without those that stand there by chance, and that no text in the table holds as a word of its own."""
     doubtful = {hit for hit in hits if _BY_CHANCE.fullmatch(hit)}
     if not doubtful:
         return hits
     word = patterns.Pattern(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", patterns.I)
-    query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s)")
+    query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s) AND {}").format(
+        sql.Identifier(table), _all_seen(look)
+    )
     said: set[str] = set()
     with contextlib.suppress(psycopg.errors.UndefinedTable), connection.cursor() as cursor:
         # One by one: nearly every row may hold them by chance.
-        for (row,) in cursor.stream(query.format(sql.Identifier(table)), [[f"%{hit}%" for hit in doubtful]]):
+        for (row,) in cursor.stream(query, [[f"%{hit}%" for hit in doubtful]]):
             said.update(hit.lower() for text in _strings(msgspec.json.decode(row)) for hit in word.findall(text))
     return hits - doubtful | said
 
@@ -216,24 +221,32 @@ def _escaped(character: str) -> str:
     return "(?:" + "|".join("".join(f"\\x{b:02x}" for b in form.encode()) for form in forms) + ")"
 
 
-def _said_elsewhere(connection: Connection, words: Collection[str]) -> set[str]:
+def _all_seen(look: Look) -> sql.Composable:
+    """The condition of all rows, of its space and others, that a look may see of what is recorded and folded."""
+    return sql.SQL("({} OR {})").format(
+        sql.SQL("space_id = {}").format(sql.Literal(look.space_id)), look.others_rows() or sql.SQL("false")
+    )
+
+
+def _said_elsewhere(connection: Connection, look: Look, words: Collection[str]) -> set[str]:
     """Words that events say which are not erased, or that memctl's rules are made of."""
     if not words:
         return set()
     found = look_for(words)(iter(rules.sources()))
     if left := set(words) - found:
         query = sql.SQL(
-            "SELECT payload, location, stream, session_id, type, actor FROM memctl.events WHERE payload IS NOT NULL"
-        )
+            "SELECT payload, location, stream, session_id, type, actor FROM memctl.events"
+            " WHERE payload IS NOT NULL AND {}"
+        ).format(_all_seen(look))
         found |= look_for(left)(_copied(connection, query))
     return found
 
 
-def _in_files(folder: Path, look: Collection[str]) -> dict[str, set[str]]:
+def _in_files(paths: Iterable[Path], texts: Collection[str]) -> dict[Path, set[str]]:
     """What of it stands in which file."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
-    sought = look_for(look if files else ())
-    return {str(path): hits for path in files if (hits := sought(_read(path)))}
+    files = [path for path in paths if path.is_file() and not path.is_symlink()]
+    sought = look_for(texts if files else ())
+    return {path: hits for path in files if (hits := sought(_read(path)))}
 
 
 def _read(path: Path) -> Iterator[bytes]:

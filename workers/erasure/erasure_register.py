@@ -1,4 +1,5 @@
 """Every table and file of an instance, and what of something forgotten may stay in it: the one list that is walked.
+Whose look it is decides which of their rows, and whether any file.
 
 What is folded is held to nothing (`erasure_check`). The others keep ids, places and names on purpose. Where a word of
 it stands in one of those, or in an event in a form that people read otherwise, the receipt names the place.
@@ -25,6 +26,7 @@ from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
 from memctl.infra.log.partitions import tables
 from memctl.infra.settings_model import Settings
+from memctl.workers.erasure.look import Look
 
 NAMED_AT_MOST = 5
 """Ids of events that a receipt names in one line."""
@@ -42,6 +44,8 @@ class Leftover(Enum):
     """Rows that hold a word of it are deleted: they are books of work that is done again."""
     NAMED = "named"
     """What stays is named in the receipt, with why."""
+    UNOPENED = "unopened"
+    """Holds secrets of this machine and nothing that was said: whoever looks would find them out, guess by guess."""
     ELSEWHERE = "elsewhere"
     """Another program's own format: rows leave it by the database or the vector store, freed blocks by `--scrub`."""
 
@@ -80,7 +84,7 @@ FILES = (
     DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
     DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
     DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.ELSEWHERE, "is a backup that is being sealed or opened"),
-    DataStore(r"run/.*|keys\.json|lock", Leftover.NAMED, "says where programs answer"),
+    DataStore(r"run/.*|keys\..*|lock", Leftover.UNOPENED, "says where programs answer"),
     DataStore(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
 )
 """The files of a data directory."""
@@ -95,39 +99,38 @@ def place_of(name: str, register: Iterable[DataStore]) -> DataStore:
     return next((place for place in register if patterns.Pattern(place.names).fullmatch(name)), UNKNOWN)
 
 
-def drop_from_books(connection: Connection, space_id: int, sought: WrittenForms) -> None:
+def drop_from_books(connection: Connection, look: Look, sought: WrittenForms) -> None:
     """Delete rows of books that hold a word of what was erased."""
     for _, table in _tables(connection, Leftover.DROPPED):
-        held = [id for id, row in _rows(connection, table, space_id) if sought.within(row).held]
+        held = [id for id, row in _rows(connection, table, look) if sought.within(row).held]
         connection.execute(
             sql.SQL("DELETE FROM memctl.{} WHERE ctid = ANY(%s::tid[])").format(sql.Identifier(table)), [held]
         )
 
 
-def what_stays(
-    connection: Connection, settings: Settings, space_id: int, sought: WrittenForms, *, folded: bool
-) -> list[str]:
+def what_stays(connection: Connection, look: Look, sought: WrittenForms, *, folded: bool) -> list[str]:
     """Where something of it stays in some form, and why, in words that do not repeat it.
 
     `folded`: the log and what is folded are looked at, too.
     """
-    places = list(_in_events(connection, space_id, sought)) if folded else []
+    places = list(_in_events(connection, look.space_id, sought)) if folded else []
     rules = [Leftover.NOTHING, Leftover.NAMED] if folded else [Leftover.NAMED]
     for place, table in (each for rule in rules for each in _tables(connection, rule)):
-        space = space_id if place.rule is Leftover.NOTHING else None
-        if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, space)):
+        if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, look)):
             places.append(f"the table {table}, which {place.why}")
-    for place, file in files_of(settings.data_dir):
+    for place, file in files_of(look.data_dir) if look.owner else ():
         if place.rule is Leftover.NAMED and any(sought.within(block).held for block in _blocks(file)):
             places.append(f"the file {file}, which {place.why}")
     return places
 
 
-def backups_before(settings: Settings, unsealed: Iterable[Path]) -> list[str]:
+def backups_before(settings: Settings, look: Look, unsealed: Iterable[Path]) -> list[str]:
     """What to say of the backups that are there: each may hold what was forgotten since. `unsealed` are the folders of
     those that a process is just sealing or opening."""
     folder = copies.folder_of(settings)
     made = len(copies.backups(folder))
+    if not look.owner:
+        return ["backups of the server, made before (`memctl restore` leaves it out)"] if made else []
     said = [f"{number(made, 'backup')} in {folder}, made before (`memctl restore` leaves it out)"] if made else []
     return said + [f"the folder {each}, in which a backup is being sealed or opened" for each in unsealed]
 
@@ -145,12 +148,11 @@ def _tables(connection: Connection, rule: Leftover) -> list[tuple[DataStore, str
     return [(place, table) for place, table in found if place.rule is rule]
 
 
-def _rows(connection: Connection, table: str, space_id: int | None) -> Iterator[tuple[str, bytes]]:
-    """The rows of a table, or of a space in it: where each lies, and its words."""
-    query = sql.SQL("COPY (SELECT t.ctid, t.* FROM memctl.{} t {}) TO STDOUT").format(
-        sql.Identifier(table),
-        sql.SQL("") if space_id is None else sql.SQL("WHERE space_id = {}").format(sql.Literal(space_id)),
-    )
+def _rows(connection: Connection, table: str, look: Look) -> Iterator[tuple[str, bytes]]:
+    """The rows of a table that the look may see: where each lies, and its words."""
+    if (seen := look.rows(connection, table)) is None:
+        return
+    query = sql.SQL("COPY (SELECT t.ctid, t.* FROM memctl.{} t WHERE {}) TO STDOUT").format(sql.Identifier(table), seen)
     with (
         contextlib.suppress(psycopg.errors.UndefinedTable),  # of a look at the past that has just ended
         connection.cursor() as cursor,

@@ -7,11 +7,9 @@ finished only once nothing can be found any more; one that was begun can be take
 
 import contextlib
 import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -28,11 +26,11 @@ from memctl.infra.backup import sealed
 from memctl.infra.backup.receipts import begin_again, unknown, write_receipts
 from memctl.infra.database import Connection, advisory_lock, outages, single_row
 from memctl.infra.event_writer import EventWriter
-from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.log.read import read_headers
+from memctl.infra.log.spaces import space_id as space_of
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact
@@ -42,6 +40,7 @@ from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers.erasure import erasure_check as probing
 from memctl.workers.erasure import erasure_register as register
+from memctl.workers.erasure import on_disk
 from memctl.workers.erasure.erase import (
     Consequence,
     Round,
@@ -55,6 +54,7 @@ from memctl.workers.erasure.erase import (
 )
 from memctl.workers.erasure.erasure_check import Probe, StillThere
 from memctl.workers.erasure.erasure_preview import foreseen
+from memctl.workers.erasure.look import Look
 from memctl.workers.processors.runner import model
 
 VECTORS_WITHIN_S = 60.0
@@ -86,14 +86,18 @@ class NotFolded(MemctlError):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is meant: a scope, and of an id or a text the deliveries that it led to. `text` is never stored. One that
-    was `begun` before has as ids all that was erased by then, or was to be."""
+    """What is meant, and whose look finds it: a scope, of an id or a text the deliveries that it led to, and those
+    that only a file on this disk holds. `text` is never stored. One that was `begun` before has as ids all that was
+    erased by then, or was to be."""
 
+    look: Look
     scope: Scope
     what: str
     ids: frozenset[UUID] = frozenset()
     tombstones: tuple[Tombstone, ...] = ()
     text: str = ""
+    spooled: int = 0
+    """Deliveries on this disk that go with it."""
     read_upto: Position = Position(0)
     """How far the log was read for the text."""
     begun: bool = False
@@ -114,6 +118,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     first_at: str
     last_at: str
+    spooled: int
+    """Deliveries that wait on disk, or were set aside there, and go with it."""
     statements_about: int
     """Statements about things that would be gone, which go with them."""
     exact: bool
@@ -137,14 +143,20 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     consequences: list[Consequence]
 
 
-def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
+def preview(connection: Connection, plan: Plan) -> Preview:
     """What would follow, worked out by doing it and undoing it, or counted where that is much.
 
     Raises: NothingToForget, as `erase_round`.
     """
-    ids = _ids(connection, space_id, plan)
+    space_id = plan.look.space_id
+    ids = _ids(connection, plan)
     exact = len(ids) <= MOST_TRIED
-    found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
+    if not _is_there(connection, space_id):
+        found = Round()
+    elif exact:
+        found = erase_round(connection, space_id, uuid4(), ids, dry=True)
+    else:
+        found = foreseen(connection, space_id, ids)
     about = (found.about if exact else said_about(connection, space_id, found)) - ids
     return Preview(
         what=plan.what,
@@ -153,6 +165,7 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
         sessions=sum(stream.startswith("session/") for stream in found.streams),
         first_at=found.first_at.isoformat() if found.first_at else "",
         last_at=found.last_at.isoformat() if found.last_at else "",
+        spooled=plan.spooled,
         statements_about=len(about),
         exact=exact,
         consequences=found.consequences,
@@ -162,7 +175,6 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
 def forget(
     settings: Settings,
     connection: Connection,
-    space_id: int,
     plan: Plan,
     qdrant: QdrantClient | None,
     reason: str = "",
@@ -174,14 +186,15 @@ def forget(
     """
     receipt = uuid4()
     with outages(), nothing_rebuilt(connection):
-        reason = _begin(settings, connection, space_id, receipt, plan, reason)
-        return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+        plan = _in_its_space(connection, plan)
+        reason = _begin(settings, connection, receipt, plan, reason)
+        return _carry_out(settings, connection, receipt, plan, qdrant, reason)
 
 
 def forget_once(
     settings: Settings,
     connection: Connection,
-    space_id: int,
+    look: Look,
     key: str,
     asked: bytes,
     planned: Callable[[], Plan],
@@ -193,7 +206,7 @@ def forget_once(
     `asked` says what is asked for, and `planned` what that means. Raises: KeyReused where something else was asked for
     under that key, whatever `planned` raises, and as `forget`.
     """
-    receipt = _receipt_of(space_id, key)
+    receipt = _receipt_of(look.space_id, key)
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass") + b"\0" + asked).hexdigest()
 
     def before() -> Receipt | None:
@@ -218,19 +231,34 @@ def forget_once(
             if found is not None and found.finished_at is not None:
                 return found.outcome
             if found is not None:
-                plan, reason = _taken_up(found), found.reason
+                plan, reason = _taken_up(found, look), found.reason
             else:
                 assert plan is not None
+                plan = _in_its_space(connection, plan)
                 plan = msgspec.structs.replace(plan, scope=msgspec.structs.replace(plan.scope, asked=digest))
-                reason = _begin(settings, connection, space_id, receipt, plan, reason)
-            done = _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+                reason = _begin(settings, connection, receipt, plan, reason)
+            done = _carry_out(settings, connection, receipt, plan, qdrant, reason)
     response: dict[str, Any] = msgspec.to_builtins(done)
     return response
 
 
-def _begin(settings: Settings, connection: Connection, space_id: int, receipt: UUID, plan: Plan, reason: str) -> str:
+def _is_there(connection: Connection, space_id: int) -> bool:
+    """Whether anything was ever recorded in the space: of one, only files on this disk may be known."""
+    return connection.execute("SELECT FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone() is not None
+
+
+def _in_its_space(connection: Connection, plan: Plan) -> Plan:
+    """The plan by the space's number; of one of which only files on this disk are known, it is made now."""
+    if (number := space_of(connection, plan.look.space)) == plan.look.space_id:
+        return plan
+    look = msgspec.structs.replace(plan.look, space_id=number)
+    return with_what_is_on_disk(msgspec.structs.replace(plan, look=look, ids=frozenset(), tombstones=()))
+
+
+def _begin(settings: Settings, connection: Connection, receipt: UUID, plan: Plan, reason: str) -> str:
     """Open the receipt and lay the tombstones. Returns the reason as it is kept. Raises: NothingToForget."""
-    ids = _ids(connection, space_id, plan)
+    space_id = plan.look.space_id
+    ids = _ids(connection, plan)
     if reason:
         reason, _ = redact(reason, settings.redactor())
     stones = [*scope_tombstones(plan.scope), *plan.tombstones]
@@ -245,9 +273,9 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
     return reason
 
 
-def _taken_up(receipt: Receipt) -> Plan:
+def _taken_up(receipt: Receipt, look: Look) -> Plan:
     return Plan(
-        scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True,
+        look=look, scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True,
         so_far=receipt.so_far,
     )  # fmt: skip
 
@@ -271,8 +299,9 @@ def resume(
     """
     done: list[Forgotten] = []
     with outages():
+        look = Look.of_owner(settings, space_id, _space_name(connection, space_id))
         for each in erase.receipts(connection, unfinished=True):
-            if each.space != _space_name(connection, space_id) or each.scope.kind == "rules":
+            if each.space != look.space or each.scope.kind == "rules":
                 continue
             if by_rule and not each.scope.rule:
                 continue
@@ -281,8 +310,9 @@ def resume(
             with nothing_rebuilt(connection):
                 if not _folded(connection, space_id, position_at(connection, each.begun_at, space_id)):
                     raise NotFolded
-                plan = _taken_up(each)
-                done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
+                # What was asked for over HTTP is reported to who asked, who may have come with a key.
+                plan = _taken_up(each, look.as_key() if each.scope.asked else look)
+                done.append(_carry_out(settings, connection, each.id, plan, qdrant, each.reason))
     return done
 
 
@@ -304,14 +334,14 @@ def _folded(connection: Connection, space_id: int, upto: Position) -> bool:
 def _carry_out(
     settings: Settings,
     connection: Connection,
-    space_id: int,
     receipt: UUID,
     plan: Plan,
     qdrant: QdrantClient | None,
     reason: str,
 ) -> Forgotten:
+    space_id = plan.look.space_id
     # Who takes this up after it was left off knows no text any more.
-    spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
+    spooled = _spool_without(connection, receipt, plan)
     if not erase.settled(connection, space_id):
         raise StillWriting
     recorded_upto = move_mark(connection, space_id)
@@ -320,7 +350,7 @@ def _carry_out(
     if plan.scope.kind in ("id", "match"):
         came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text, plan.read_upto)
         plan = msgspec.structs.replace(plan, ids=frozenset(came))
-    ids = _ids(connection, space_id, plan, some=False)
+    ids = _ids(connection, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
     types: Counter[str] = Counter()
     counts: Counter[tuple[str, str]] = Counter()
@@ -336,15 +366,15 @@ def _carry_out(
             counts[each.read_model, "dropped"] += each.dropped
             counts[each.read_model, "changed"] += each.changed
     # What waits on disk is new, and meets the tombstones where it is not.
-    spooled += 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
-    recorded(EventWriter(connection, settings), receipt, plan.scope, types.total(), reason)
+    spooled += _spool_without(connection, receipt, plan)
+    recorded(EventWriter(connection, settings.of_space(plan.look.space)), receipt, plan.scope, types.total(), reason)
     # Nothing shows which points went in earlier rounds: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
     outbox.forget_unused(connection, recorded_upto)  # else the outbox's writer does, once the rows are folded so far
-    if left := probing.found_in(connection, space_id, probe, settings.data_dir, qdrant):
+    if left := probing.found_in(connection, plan.look, probe, qdrant):
         raise StillThere(where="; ".join(left))
-    stays = [] if plan.scope.rule else _what_stays(settings, connection, space_id, plan, probe)
+    stays = [] if plan.scope.rule else _what_stays(settings, connection, plan, probe)
     consequences = [
         Consequence(name, counts[name, "dropped"], counts[name, "changed"])
         for name in dict.fromkeys(name for name, _ in counts)
@@ -415,17 +445,17 @@ def _with_what_came(
     return known
 
 
-def _what_stays(settings: Settings, connection: Connection, space_id: int, plan: Plan, probe: Probe) -> list[str]:
+def _what_stays(settings: Settings, connection: Connection, plan: Plan, probe: Probe) -> list[str]:
     """What the receipt says of forms that stay. Books of work that hold some lose those rows, and plain backups that a
     crash left behind go."""
-    said = probing.unsaid(connection, probe.words)
+    said = probing.unsaid(connection, plan.look, probe.words)
     sought = WrittenForms([plan.text, *said] if plan.text else said)
-    register.drop_from_books(connection, space_id, sought)
+    register.drop_from_books(connection, plan.look, sought)
     folded = plan.scope.kind in ("match", "session", "project")
     in_use = sealed.clear(settings.data_dir)
     return [
-        *register.what_stays(connection, settings, space_id, sought, folded=folded),
-        *register.backups_before(settings, in_use),
+        *register.what_stays(connection, plan.look, sought, folded=folded),
+        *register.backups_before(settings, plan.look, in_use),
     ]
 
 
@@ -438,7 +468,8 @@ def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> 
 # --- what is meant ---
 
 
-def _ids(connection: Connection, space_id: int, plan: Plan, *, some: bool = True) -> set[UUID]:
+def _ids(connection: Connection, plan: Plan, *, some: bool = True) -> set[UUID]:
+    space_id = plan.look.space_id
     by_ids = plan.scope.kind in ("id", "match")
     # What was begun names by id what its rounds have found to follow.
     found = set(plan.ids) | (set() if by_ids else erase.found_by(connection, space_id, plan.scope))
@@ -541,47 +572,32 @@ def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reas
     move_mark(writer.connection, writer.space_id)
 
 
-def _spool_without(folder: Path, plan: Plan) -> int:
-    """Remove the deliveries on disk that hold the text, belong to the session or place, or are that old. How many.
+def with_what_is_on_disk(plan: Plan) -> Plan:
+    """The plan with the deliveries on this disk that it means, by their ids: they may be nowhere else."""
+    ids, spooled = set[UUID](), 0
+    for each in on_disk.meant(plan.look, plan.scope, plan.text):
+        ids |= each.events(plan.look.space_id)
+        spooled += 1
+    stones = (Tombstone(kind="event", value=str(id)) for id in sorted(ids))
+    return msgspec.structs.replace(plan, ids=plan.ids | ids, tombstones=(*plan.tombstones, *stones), spooled=spooled)
+
+
+def _spool_without(connection: Connection, receipt: UUID, plan: Plan) -> int:
+    """Remove the deliveries on disk that are meant, once tombstones keep who has read them from recording them. How
+    many.
 
     Those that wait for the door meet the tombstones there; what was set aside, nobody would look at again.
     """
-    if not folder.is_dir():
-        return 0
-    quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
-    inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
-    sought = WrittenForms([plan.text] if plan.text else [])
-    wanted = [each.lower() for each in (*quoted, *inside)]
-    before = plan.scope.until if plan.scope.kind == "before" else 0
-    removed = 0
-    paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))
-    for path in paths if wanted or before or plan.text else []:
+    removed, space_id = 0, plan.look.space_id
+    for each in on_disk.meant(plan.look, plan.scope, plan.text, plan.ids):
+        ids = each.events(space_id)
+        with connection.transaction():
+            erase.lay_tombstones(connection, space_id, receipt, [Tombstone(kind="event", value=str(id)) for id in ids])
+            erase.to_come(connection, receipt, ids)
         with contextlib.suppress(FileNotFoundError):  # the door has just taken it
-            at, said = _delivered(path)
-            if at < before or any(each in said for each in wanted) or sought.within(said.encode()).held:
-                path.unlink()
-                removed += 1
+            each.path.unlink()
+            removed += 1
     return removed
-
-
-def _names(scope: Scope) -> list[str]:
-    """A scope's sessions and places, as deliveries name them."""
-    return [stream.split("/", 2)[2] for stream in scope.streams] + list(scope.locations)
-
-
-def _delivered(path: Path) -> tuple[int, str]:
-    """When a delivery was made, in microseconds, and its words in lower case."""
-    found = next((each for _, each in read_spooled([path])), None)
-    at, payload = path.stat().st_mtime_ns // 1000, b""
-    if isinstance(found, Delivery):
-        at, payload = found.at, found.payload
-    elif path.is_file():
-        payload = path.read_bytes()
-    try:
-        said = json.dumps(json.loads(payload), ensure_ascii=False)
-    except ValueError:
-        said = payload.decode("utf-8", "replace")
-    return at, said.lower()
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.vectors import QdrantClient
 from memctl.projections.memory_rows import Memory
 from memctl.workers.erasure.forgetting import Forgotten, Plan, forget, resume, store_of
+from memctl.workers.erasure.look import Look
 from memctl.workers.processors.runner import model
 
 log = logging.getLogger("memctl.retention")
@@ -78,11 +79,12 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     """Sessions as old that stay, since something lasting rests on them."""
 
-    def plan(self, streams: Sequence[str] | None = None) -> Plan:
+    def plan(self, look: Look, streams: Sequence[str] | None = None) -> Plan:
         """The forgetting of these, or of all of them."""
         chosen = self.streams if streams is None else tuple(streams)
         rule = f"older than {self.days} days"
         return Plan(
+            look=look,
             scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule),
             what=f"{len(chosen)} sessions {rule}",
         )
@@ -166,19 +168,19 @@ def prune(
     with alone(connection):
         for batch in _batches(found.streams):
             with contextlib.suppress(NothingToForget):
-                plan = _planned(connection, space_id, found, batch)
-                yield len(plan.scope.streams), forget(settings, connection, space_id, plan, qdrant)
+                plan = _planned(connection, Look.of_owner(settings, space_id), found, batch)
+                yield len(plan.scope.streams), forget(settings, connection, plan, qdrant)
 
 
 def _batches(streams: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(streams[at : at + AT_ONCE]) for at in range(0, len(streams), AT_ONCE)]
 
 
-def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[str]) -> Plan:
+def _planned(connection: Connection, look: Look, found: Due, batch: Sequence[str]) -> Plan:
     """The forgetting of those of a batch that may still go: one may have been taken up again since, or become dear to
     somebody."""
-    going, _ = _by(connection, space_id, found.until, batch)
-    return found.plan(going)
+    going, _ = _by(connection, look.space_id, found.until, batch)
+    return found.plan(look, going)
 
 
 @contextlib.contextmanager
