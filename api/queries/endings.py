@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.counts import Use
-from memctl.api.reading.pages import all_of, between, table_of, within
+from memctl.api.reading.pages import all_of, between, fullest, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.domain.events.event import YEAR_9999
@@ -58,18 +58,19 @@ def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
 def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
     """By week of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
-    where, values = all_of([*within(p, places), *between(p, "ended_at", since, before)])
-    inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
+    where, values = all_of(
+        [*within(p, places), *between(p, "ended_at", since, before), *fullest(reader, p, "ended_at")]
+    )
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
     found = reader.connection.execute(
         sql.SQL(
             "SELECT date_trunc('week', to_timestamp(least((row->>'ended_at')::bigint, {last}) / 1000000)"
             " AT TIME ZONE 'UTC')::date, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
-            " WHERE space_id = %s {inside} AND (row->>'ended_by' <> ''"
+            " WHERE space_id = %s AND {where} AND (row->>'ended_by' <> ''"
             " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {day})"
             " GROUP BY 1, 2, 3"
-        ).format(table=table_of(reader, p), inside=inside, now=now, day=sql.Literal(DAY), last=sql.Literal(YEAR_9999)),
+        ).format(table=table_of(reader, p), where=where, now=now, day=sql.Literal(DAY), last=sql.Literal(YEAR_9999)),
         [reader.space_id, *values],
     )
     return found.fetchall()

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from memctl.api.queries.claims import InsightFilter, levels
 from memctl.api.queries.endings import MEMORY, endings_by_week
-from memctl.api.queries.stats import SUMMED
+from memctl.api.queries.stats import SUMMED, counted_once, sums
 from memctl.api.reading import models
 from memctl.api.reading.pages import Condition, all_of, field_of, table_of, within
 from memctl.api.reading.places import Places
@@ -27,13 +27,8 @@ _LAST = (date.max - date(1970, 1, 1)).days
 def by_day(reader: Reader, places: Places) -> Days:
     """What happened (`projections.stats.DayStats`), by day of UTC."""
     where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *within(models.stats, places)])
-    sums = sql.SQL(", ").join(
-        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in SUMMED
-    )
     found = reader.connection.execute(
-        sql.SQL("SELECT (row->>'day')::int, {} FROM {} WHERE {} GROUP BY 1").format(
-            sums, table_of(reader, models.stats), where
-        ),
+        sql.SQL("SELECT day, {} FROM ({}) AS counted GROUP BY 1").format(sums(), counted_once(reader, where)),
         values,
     ).fetchall()
     return {
@@ -46,10 +41,10 @@ def by_day(reader: Reader, places: Places) -> Days:
 def in_weeks(days: Days, *names: str) -> Weeks:
     """The sums of these figures by week, each under its Monday."""
     weeks: dict[date, list[int]] = {}
-    for day, sums in days.items():
+    for day, counts in days.items():
         week = weeks.setdefault(day - timedelta(days=min(day.weekday(), day.toordinal() - 1)), [0] * len(names))
         for n, name in enumerate(names):
-            week[n] += sums[name]
+            week[n] += counts[name]
     return {week: tuple(row) for week, row in weeks.items() if any(row)}
 
 

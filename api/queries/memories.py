@@ -102,6 +102,7 @@ def memories(
         *equal(p, "bucket", bucket),
         *equal(p, "kind", kind),
         *between(p, "occurred_at", since, before),
+        _no_copy(reader),
     ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
@@ -118,6 +119,19 @@ def memories(
         for item in with_evidence(reader, listed, MemoryItem)
     ]
     return Page(items, after, places.scope)
+
+
+def _no_copy(reader: Reader) -> Condition:
+    """No other session holds the same turn or piece of work more fully: copies, forks and resumed ones repeat the words
+    and the moment."""
+    clause = (
+        "NOT EXISTS (SELECT FROM (SELECT space_id AS of_space, key AS of_key, row AS of_row FROM {table}) AS copied"
+        " WHERE of_space = space_id AND row->>'kind' IN ('turn', 'episode') AND of_row->>'kind' = row->>'kind'"
+        " AND (of_row->>'occurred_at')::bigint = (row->>'occurred_at')::bigint"
+        " AND of_row->>'title' = row->>'title'"
+        " AND (length(of_row->>'text'), of_key) > (length(row->>'text'), key))"
+    )
+    return Condition(sql.SQL(clause).format(table=table_of(reader, models.memories)))
 
 
 @question("/history", "memory")

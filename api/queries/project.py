@@ -12,7 +12,7 @@ from psycopg import sql
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import page, table_of, within
+from memctl.api.reading.pages import all_of, fullest, page, table_of, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -367,12 +367,12 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
-    (inside,) = within(p, places)
+    inside, values = all_of([*within(p, places), *fullest(reader, p, "ended_at")])
     rows = reader.connection.execute(
         sql.SQL(
             "SELECT row->>'task_type', row->>'outcome', count(*) FROM {} WHERE space_id = %s AND {} GROUP BY 1, 2"
-        ).format(table_of(reader, p), inside.clause),
-        [reader.space_id, *inside.values],
+        ).format(table_of(reader, p), inside),
+        [reader.space_id, *values],
     ).fetchall()
     sessions = models.sessions
     (at,) = within(sessions, places)

@@ -24,7 +24,7 @@ from memctl.api.reading.counts import (
     Stats,
     Use,
 )
-from memctl.api.reading.pages import Condition, all_of, between, built, table_of, within
+from memctl.api.reading.pages import Condition, all_of, between, built, field_of, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -39,7 +39,7 @@ from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DAY, DayStats
 
-SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
+SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day", "once"))
 
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
@@ -183,9 +183,6 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
     """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`); of whole
     days, from the one in which `since` lies to the one before that of `before`."""
     first, end = (None if at is None else at // DAY for at in (since, before))
-    sums = sql.SQL(", ").join(
-        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in SUMMED
-    )
     where, values = all_of(
         [
             Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
@@ -195,14 +192,39 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
     )
     row = single_row(
         reader.connection,
-        sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE {}").format(
-            sums, table_of(reader, models.stats), where
-        ),
+        sql.SQL("SELECT {}, count(DISTINCT day) FROM ({}) AS counted").format(sums(), counted_once(reader, where)),
         values,
     )
     return dict(zip((*SUMMED, "days"), row, strict=True)) | endings(
         reader, places, None if first is None else first * DAY, None if end is None else end * DAY
     )
+
+
+def sums() -> sql.Composed:
+    """The sums of what `counted_once` gives."""
+    summed = (sql.SQL("coalesce(sum({}), 0)::bigint").format(sql.Identifier(name)) for name in SUMMED)
+    return sql.SQL(", ").join(summed)
+
+
+def counted_once(reader: Reader, where: sql.Composable) -> sql.Composed:
+    """The counts under a condition, by day. What copies of a session, forks and resumed ones hold of one line counts
+    once, as the fullest of them has it; but each of them was opened."""
+    by_stream = (
+        sql.SQL("sum((row->>{})::bigint) AS {}").format(sql.Literal(name), sql.Identifier(name)) for name in SUMMED
+    )
+    columns = (
+        sql.SQL("{}({name}) AS {name}").format(
+            sql.SQL("sum" if name == "sessions_opened" else "max"), name=sql.Identifier(name)
+        )
+        for name in SUMMED
+    )
+    return sql.SQL(
+        "SELECT day, {columns} FROM (SELECT {day} AS day, coalesce({once}, stream) AS once, {by_stream} FROM {table}"
+        " WHERE {where} GROUP BY 1, 2, stream) AS of_streams GROUP BY day, once"
+    ).format(
+        day=field_of(models.stats, "day"), once=field_of(models.stats, "once"), columns=sql.SQL(", ").join(columns),
+        by_stream=sql.SQL(", ").join(by_stream), table=table_of(reader, models.stats), where=where,
+    )  # fmt: skip
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:

@@ -9,7 +9,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, between, equal, page, several, within
+from memctl.api.reading.pages import Condition, Keyed, between, equal, fullest, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -92,12 +92,18 @@ def episodes(
 ) -> Page[EpisodeItem]:  # fmt: skip
     """Episodes by their beginning, or another field of their rows that is a whole number, highest first; of those with
     an error, a page's successes first."""
-    conditions = [*within(models.episodes, places), *wanted.conditions()]
+    conditions = among_episodes(reader, places, wanted)
     rows, after = page(reader, models.episodes, order, conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
     return Page(with_evidence(reader, rows, EpisodeItem), after, places.scope)
+
+
+def among_episodes(reader: Reader, places: Places, wanted: EpisodeFilter = ANY) -> list[Condition]:
+    """Under which conditions an episode is listed: one that several sessions hold is listed once."""
+    p = models.episodes
+    return [*within(p, places), *wanted.conditions(), *fullest(reader, p, "ended_at")]
 
 
 def episodes_among(

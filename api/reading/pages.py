@@ -122,6 +122,19 @@ _LISTED = (
 """The locations that a row lists, by name or with when each was last seen."""
 
 
+def fullest(reader: Reader, p: Projection[Any], ends: str) -> list[Condition]:
+    """Of rows that copies of a session, forks and resumed ones have in common (their field `once`), the one that goes
+    furthest by the field `ends`: they count once."""
+    clause = (
+        "NOT EXISTS (SELECT FROM (SELECT space_id AS of_space, key AS of_key, {once} AS of_once,"
+        " coalesce({ends}, 0) AS until FROM {table}) AS copied WHERE of_space = space_id AND of_once <> ''"
+        " AND of_once = {once} AND (until, of_key) > (coalesce({ends}, 0), key))"
+    )
+    return [
+        Condition(sql.SQL(clause).format(once=field_of(p, "once"), ends=field_of(p, ends), table=table_of(reader, p)))
+    ]
+
+
 def met_in(p: Projection[Any], places: Places) -> list[Condition]:
     """One of the locations that the row lists is one of the project's."""
     if places.locations is None or "locations" not in p.row.__struct_fields__:
