@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from memctl.api.queries.stats import totals_of
 from memctl.api.queries.work import episodes
 from memctl.api.reading import models
 from memctl.api.reading.pages import page
-from memctl.api.reading.places import Places
+from memctl.api.reading.places import Places, projects_of
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived
 from memctl.infra.log.append import append
@@ -26,6 +27,7 @@ from memctl.infra.redaction import prepare
 
 CRM = "/work/crm"
 HERE = Places("crm", "here", (CRM,))
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
 COPIED = (
     ("Key duplicates of the contact list on the lowercased email.", "Done: merge_records keys on it, tests pass."),
     ("Always run the linter with make lint-all, never by its own name.", "Noted: make lint-all it is, always."),
@@ -81,9 +83,10 @@ def test_work_and_turns_of_copied_lines_are_listed_and_counted_once(resumed: Doo
     assert work == sorted(set(work), key=work.index)
     turns = [(each.occurred_at, each.title) for each in history(reader, HERE).items]
     assert len(turns) == len(set(turns)) == 3
+    (project,) = projects_of(reader).all
     ended = sum(count for name, count in totals_of(reader, HERE).items() if name in ("episodes_succeeded",
         "episodes_failed", "episodes_partial", "episodes_unknown"))  # fmt: skip
-    assert ended == of_project(reader, HERE).episodes == len(work)
+    assert ended == project_page(reader, project, NOW).stats.episodes == len(work)
 
 
 def test_a_claim_that_copied_lines_make_was_read_once(resumed: Door) -> None:
