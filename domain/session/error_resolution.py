@@ -292,9 +292,9 @@ class Resolutions:
         return self._by_change(error, at, run, heads) if covers(run, heads, error) else None
 
     def _by_change(self, error: OpenError, at: int, run: Run, heads: Iterable[str]) -> Resolved | None:
-        """What was changed since, or where it was run instead, so that what had failed went well. Where the agent says that
-        an error is none of this work's, or only another program went well, what was changed must be what the error names:
-        else nothing shows that it is mended."""
+        """What was changed since, or where it was run instead, so that what had failed went well. Where the agent says
+        that an error is none of this work's, or only another program went well, a change must bear on what the error
+        names: else nothing shows that it is mended."""
         command, began = run.command, run.began
         until = at if error.gone is None else error.gone
         # Where many errors are open, each is held against fewer steps.
@@ -312,7 +312,7 @@ class Resolutions:
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
         same = error.culprits.issubset(heads)
-        doubtful = (edits or not same) and self._disowned(error) or not (ran or same or _is_test(error.fact))
+        doubtful = ((edits or not same) and self._disowned(error)) or not (ran or same or _is_test(error.fact))
         if doubtful and not any(_is_of_error(edit, error.fact) for _, edit in edits):
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
