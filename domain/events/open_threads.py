@@ -61,7 +61,8 @@ _GOES_ON = patterns.compile(
     r"\b(?:is|are) (?:still|currently) running\b|"
     r"\b(?:is|are) (?:now |still |currently )?(?:in progress|under ?way|in flight)\b|"
     r"\b(?:agent|task|job|review|run|build|rewrite)s? .*\brunning in (?:the )?background\b|"
-    r"\b(?:dispatched|delegated|handed (?:\w+ )?(?:off|over)) (?:\w+ ){0,4}?to (?:\w+ ){0,2}?(?:sub-?agent|agent|worker)s?\b|"
+    r"\b(?:dispatched|delegated|handed (?:\w+ )?(?:off|over)) (?:\w+ ){0,4}?"
+    r"to (?:\w+ ){0,2}?(?:sub-?agent|agent|worker)s?\b|"
     r"기다리(?:고|는)|대기 ?중|진행 ?중",
     patterns.I,
 )
