@@ -157,7 +157,7 @@ def of_turn(turn: Turn) -> Memory:
         first_at=at,
         last_at=at,
         source=Source("facts", str(turn.id)),
-        said_by=Provenance.AGENT if answer and turn.by_user and is_typed(turn.prompt) else Provenance.USER_PASTED,
+        said_by=Provenance.AGENT if turn.by_user and is_typed(turn.prompt) else Provenance.USER_PASTED,
         member=turn.through,
         evidence=turn.evidence[:6],
         files=paths(turn.files),

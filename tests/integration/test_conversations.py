@@ -448,3 +448,11 @@ def test_the_history_shows_what_was_asked_where_a_turn_is_called_by_its_answer(d
     append(door.connection, 1, session("one", (("fix all", answered),), 0))
     (shown,) = (_asked(item) for item in history(door.known(), HERE).items)
     assert shown == "fix all → The cache of merge_records drops stale keys now."
+
+
+def test_a_prompt_that_nobody_answered_is_in_no_agents_words(door: Door) -> None:
+    asked = "The commit hook fails since the tests cannot find the package ts-pattern, can you see why?"
+    append(door.connection, 1, session("one", ((asked, "The clones lack it, so the hook's tests do."),), 0))
+    append(door.connection, 1, session("two", ((asked, ""),), DAY)[:1])
+    origins = [item.origin for item in history(door.known(), HERE).items]
+    assert origins == ["in a prompt", "written by an agent"]

@@ -27,7 +27,6 @@ from memctl.domain.knowledge.memory import (
     turn_importance,
     worth_keeping,
 )
-from memctl.domain.support.provenance import Provenance
 from memctl.projections.memories import of_turn
 
 
@@ -158,11 +157,3 @@ def test_the_last_of_several_answers_is_kept_and_earlier_ones_as_far_as_there_is
     assert len(said) <= 1_120
     replaced = of_turn(replace(turn, answer="So it is now asked once. " * 90)).text
     assert "It asks once" not in replaced
-
-
-def test_a_prompt_that_nobody_answered_is_in_no_agents_words() -> None:
-    turn = Turn(
-        id=uuid4(), stream="s1", occurred_at=Micros(0), location="", prompt="why does the hook fail, please check it?"
-    )
-    assert of_turn(turn).said_by is Provenance.USER_PASTED
-    assert of_turn(replace(turn, answer="It lacks a package.")).said_by is Provenance.AGENT
