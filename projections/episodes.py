@@ -63,6 +63,8 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
     elsewhere: tuple[str, ...] = ()
+    once: str = ""
+    """As in `memctl.domain.events.facts.Fact`, of the line and the words that opened it."""
 
 
 def _id(fact: Episode) -> str:
@@ -81,6 +83,7 @@ def _id(fact: Episode) -> str:
         ("task",),
         ("stream", "started_at"),
         ("stack_signature",),
+        ("once",),
     ),
 )
 def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:

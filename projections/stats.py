@@ -1,6 +1,7 @@
-"""Counts for `memctl stats`: one row for each stream, location and day; who asks adds them up.
+"""Counts for `memctl stats`: one row for each stream, location, day, and line that set the agent to work; who asks adds
+them up, and counts once what several streams hold of one such line.
 
-They are kept by stream, so that a correction refolds no other session, however many share the day.
+They are kept by stream, so that a correction refolds no other session, however many share the day or the line.
 """
 
 from collections.abc import Sequence
@@ -29,14 +30,16 @@ DAY = 86_400_000_000
 """Microseconds of a day; days are UTC's."""
 
 
-class DayStats(msgspec.Struct, kw_only=True):
-    """What happened in one stream at one location on one day.
+class DayStats(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What happened in one stream at one location on one day, from one prompt to the next.
 
-    `day` counts from 1970-01-01; durations in microseconds.
+    `day` counts from 1970-01-01; durations in microseconds; `once` as in `memctl.domain.events.facts.Fact`, empty where
+    the client's lines have no ids.
     """
 
     location: str
     day: int
+    once: str = ""
     sessions_opened: int = 0
     prompts: int = 0
     corrections: int = 0
@@ -75,12 +78,12 @@ Counted = (
 
 def stats_id(fact: Counted) -> str:
     """Key of the counts that a fact belongs to."""
-    return _id(fact.occurred_at // DAY, fact.stream, fact.location)
+    return _id(fact.occurred_at // DAY, fact.stream, fact.location, fact.once)
 
 
 @remembered(256)
-def _id(day: int, stream: str, location: str) -> str:
-    return str(derived_of("stats", f"{day}:{stream}", location))
+def _id(day: int, stream: str, location: str, once: str) -> str:
+    return str(derived_of("stats", f"{day}:{once}:{stream}", location))
 
 
 @projection(
@@ -91,7 +94,7 @@ def _id(day: int, stream: str, location: str) -> str:
 )
 def stats(row: DayStats | None, facts: Sequence[Counted]) -> DayStats:
     """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks begun, tokens."""
-    row = copy(row) or DayStats(location=facts[0].location, day=facts[0].occurred_at // DAY)
+    row = copy(row) or DayStats(location=facts[0].location, day=facts[0].occurred_at // DAY, once=facts[0].once)
     for fact in facts:
         _count(row, fact)
     return row

@@ -7,6 +7,9 @@ from memctl.domain.events.facts import Episode, Outcome, TaskClosed, TaskOpened,
 from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
+MOST_LEFT, LONGEST_LEFT = 3, 160
+"""Things that a piece of work leaves open, as a row keeps them, and characters of each."""
+
 
 class Opening(msgspec.Struct, frozen=True, omit_defaults=True):
     """A session took the work up: when, by which fact, in whose words (`through`: of the member whose key it was)."""
@@ -29,19 +32,21 @@ class Closing(msgspec.Struct, frozen=True):
     by: str
 
 
-class Work(msgspec.Struct, frozen=True):
-    """A session worked on it: of what type that was, or how far it came."""
+class Work(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A session worked on it: of what type that was, or how far it came, and what it leaves open."""
 
     at: int
     id: str
     task_type: TaskType
     outcome: Outcome
+    left: tuple[str, ...] = ()
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work at one location. Times in microseconds; `sessions` are streams, newest 32.
 
-    `status` is open while the latest word is an opening, or a session's end that left the work unfinished.
+    `status` is open while the latest word is an opening, or a session's end that left the work unfinished. Work that
+    went well and leaves nothing is done, whatever ended the session.
     `outcome` is that of the newest `work` or closing; `task_type` that of the newest work that shows one (`typed`),
     else that of the words that opened it.
     """
@@ -98,7 +103,8 @@ def tasks(row: Task | None, fact: TaskOpened | TaskClosed | Episode) -> Task | N
         end = Closing(at, str(fact.id), clipped(fact.stream, 160), fact.outcome, clipped(by, 40))
         row = msgspec.structs.replace(row, closings=newest(row.closings, end, 32), closed=row.closed + 1)
     if isinstance(fact, Episode):
-        shown = Work(at, str(fact.id), fact.task_type, fact.outcome)
+        left = tuple(clipped(each.text, LONGEST_LEFT) for each in fact.threads[:MOST_LEFT])
+        shown = Work(at, str(fact.id), fact.task_type, fact.outcome, left)
         typed = row.typed
         if fact.task_type != "unknown":
             typed = max(typed or shown, shown, key=lambda w: (w.at, w.id))
@@ -112,6 +118,9 @@ def _settled(row: Task) -> Task:
     ended = last is not None and (last.by != "session_end" or last.outcome == "success")
     done = last is not None and ended and (row.latest is None or row.latest.at <= last.at)
     newest_word = row.work if row.work and (last is None or row.work.at > last.at) else last
+    work = row.work
+    if work is not None and work.outcome == "success" and not work.left and (last is None or work.at >= last.at):
+        done = done or row.latest is None or row.latest.at <= work.at
     shown = row.first
     task_type: TaskType = "unknown"
     for word in (row.typed, row.latest, row.first):

@@ -17,6 +17,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import WrongCall, wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
 from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.failures.solutions import names_within
 from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
@@ -39,6 +40,9 @@ AGAIN = 2
 
 MOST_LOOKED_AT, MOST_STANDING = 100, 2
 """Lines that were last said to be nobody's, which a start looks at, and those of them that it gives."""
+
+MOST_OF_COMMAND = 80
+"""Characters of a command that a start names."""
 
 MOST_CURED = 2
 """Ways out of an error, of which nobody said what it came of, above which it comes of something else each time."""
@@ -253,6 +257,16 @@ def _conclusion(failure: MetFailure) -> str:
     return f"{quoted(failure.said, 400)}{instead}"
 
 
+def known_to_fail(failure: MetFailure, sessions: int) -> str:
+    """The line for the agent before it meets a failure: what fails, at which command, and what was said of it where
+    that names it. "Nothing new" says nothing by itself."""
+    ran = failure.command.partition("\n")[0]
+    at = f" at {quoted(ran, MOST_OF_COMMAND)}" if 0 < len(ran) <= MOST_OF_COMMAND and not acts(ran) else ""
+    about = not names_within(failure.said).isdisjoint(names_within(failure.line))
+    said = _conclusion(failure) if about else "said to be there before"
+    return f"{day_of(failure.at)[:10]} {quoted(failure.line, 160)} fails here{at}, in {sessions} sessions: {said}"
+
+
 def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
     """What fails here and was said to be nobody's in several sessions: said before the session meets it too."""
     p = models.met_errors
@@ -263,8 +277,10 @@ def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
         sessions = {each.origin for each in keyed.row.before(stream) if each.said}
         if failure is None or len(sessions) < AGAIN or failure.id in given:
             continue
+        if not failure.line or might_be_obeyed(failure.line):
+            continue  # it names nothing that fails, or is what a tool printed and can be an order
         given.add(failure.id)
-        text = f"{day_of(failure.at)[:10]} fails here, in {len(sessions)} sessions: {_conclusion(failure)}"
+        text = known_to_fail(failure, len(sessions))
         origin = words_of(Provenance.AGENT, member=failure.member, asking=reader.member)
         yield line(text, keyed.key, origin=origin)
         if len(given) == MOST_STANDING:

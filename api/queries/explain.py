@@ -24,7 +24,7 @@ from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, member_of, words_of
 from memctl.projections.candidates import ClaimCandidate
-from memctl.projections.insights import Insight
+from memctl.projections.insights import Insight, Saying
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
 
 AROUND = 120
@@ -76,7 +76,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
         _candidate(candidate),
         _insight(insight),
     ]
-    sayings = [saying for saying in insight.evidence if saying.span is not None]
+    sayings = [saying for saying in _once(insight) if saying.span is not None]
     events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
     found = [(evidence_of([s.span], events)[0], reader.whose(s), s.rule) for s in sayings if s.span is not None]
     quoted = _in_place(reader, found, events)
@@ -128,7 +128,7 @@ def _candidate(candidate: ClaimCandidate | None) -> Level:
 
 def _insight(insight: Insight) -> Level:
     rule = insight.best.rule if insight.best is not None else ""
-    count, places = insight.sayings, len(insight.sources)
+    count, places = _count(insight), len(insight.sources)
     why = f"rule {rule!r} read it {_times(count, 'time')} in {_times(places, 'session')}"
     why += f"; confidence {insight.confidence:.2f}"
     row = shown(insight)
@@ -137,13 +137,22 @@ def _insight(insight: Insight) -> Level:
     return Level(level=1, name="insight", reached=True, why=why, id=insight.id, row=kept)
 
 
+def _once(insight: Insight) -> list[Saying]:
+    """The quotes that are kept, each once: copies of a session and forks of it repeat the line and its time."""
+    return list({(each.at, each.text): each for each in reversed(insight.evidence)}.values())[::-1]
+
+
+def _count(insight: Insight) -> int:
+    return insight.sayings - len(insight.evidence) + len(_once(insight))
+
+
 def _times(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _events(quoted: Sequence[Quoted], insight: Insight) -> Level:
     broken = sum(not quote.evidence.holds for quote in quoted)
-    why = f"{len(quoted)} of {insight.sayings} quotes are kept"
+    why = f"{len(quoted)} of {_count(insight)} quotes are kept"
     why += f", {broken} of them no longer read so" if broken else ", and each still reads so"
     return Level(level=0, name="events", reached=True, why=why)
 

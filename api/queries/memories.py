@@ -101,6 +101,7 @@ def memories(
         *equal(p, "bucket", bucket),
         *equal(p, "kind", kind),
         *between(p, "occurred_at", since, before),
+        _no_copy(reader),
     ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
@@ -117,6 +118,20 @@ def memories(
         for item in with_evidence(reader, listed, MemoryItem)
     ]
     return Page(items, after, places.scope)
+
+
+def _no_copy(reader: Reader) -> Condition:
+    """No other session holds the same turn or piece of work more fully: copies, forks and resumed ones repeat the words
+    and the moment."""
+    rows, values = rows_of(reader, models.memories)
+    clause = sql.SQL(
+        "NOT EXISTS (SELECT FROM (SELECT key AS of_key, row AS of_row FROM {}) AS copied"
+        " WHERE row->>'kind' IN ('turn', 'episode') AND of_row->>'kind' = row->>'kind'"
+        " AND (of_row->>'occurred_at')::bigint = (row->>'occurred_at')::bigint"
+        " AND of_row->>'title' = row->>'title'"
+        " AND (length(of_row->>'text'), of_key) > (length(row->>'text'), key))"
+    ).format(rows)
+    return Condition(clause, values)
 
 
 @question("/history", "memory")

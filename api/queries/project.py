@@ -12,7 +12,7 @@ from psycopg import sql
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import page, rows_of, total, within
+from memctl.api.reading.pages import fullest, page, rows_of, total, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -366,7 +366,8 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
-    work, values = rows_of(reader, models.episodes, places)
+    p = models.episodes
+    work, values = rows_of(reader, p, places, fullest(reader, p, "ended_at"))
     found = reader.connection.execute(
         sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
     )

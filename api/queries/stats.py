@@ -40,7 +40,7 @@ from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DAY, DayStats
 
-SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
+SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day", "once"))
 
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
@@ -178,14 +178,31 @@ def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
 def by_day(
     reader: Reader, places: Places, first: int | None = None, end: int | None = None
 ) -> dict[int, dict[str, int]]:
-    """What happened (`projections.stats.DayStats`), by day since 1970: from `first` on, and before `end`."""
-    rows, values = rows_of(reader, models.stats, places, between(models.stats, "day", first, end))
-    sums = sql.SQL(", ").join(
-        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in SUMMED
+    """What happened (`projections.stats.DayStats`), by day since 1970: from `first` on, and before `end`.
+
+    What copies of a session, forks and resumed ones hold of one line counts once, as the fullest of them has it; but
+    each of them was opened.
+    """
+    p = models.stats
+    rows, values = rows_of(reader, p, places, between(p, "day", first, end))
+    names = {name: sql.Identifier(name) for name in SUMMED}
+    of_streams = (sql.SQL("sum((row->>{})::bigint) AS {}").format(sql.Literal(n), at) for n, at in names.items())
+    of_lines = (
+        sql.SQL("{}({at}) AS {at}").format(sql.SQL("sum" if name == "sessions_opened" else "max"), at=at)
+        for name, at in names.items()
     )
     found = reader.connection.execute(
-        sql.SQL("SELECT (row->>'day')::int, {} FROM {} GROUP BY 1").format(sums, rows), values
-    )
+        sql.SQL(
+            "SELECT day, {sums} FROM (SELECT day, {of_lines} FROM ("
+            "SELECT {day} AS day, coalesce({once}, stream) AS once, {of_streams} FROM {rows} GROUP BY 1, 2, stream"
+            ") AS of_streams GROUP BY day, once) AS of_lines GROUP BY 1"
+        ).format(
+            sums=sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(at) for at in names.values()),
+            of_lines=sql.SQL(", ").join(of_lines), day=field_of(p, "day"), once=field_of(p, "once"),
+            of_streams=sql.SQL(", ").join(of_streams), rows=rows,
+        ),
+        values,
+    )  # fmt: skip
     return {day: dict(zip(SUMMED, row, strict=True)) for day, *row in found}
 
 

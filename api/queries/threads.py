@@ -6,7 +6,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, field_of, page, several, within
+from memctl.api.reading.pages import Condition, Keyed, field_of, fullest, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
@@ -36,7 +36,9 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
     since = newest[0].row.started_at - LATELY_US if newest else 0
     lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
     left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
-    rows, _ = page(reader, p, "started_at", [*within(p, places), lately, left], limit=_LOOKED_AT)
+    rows, _ = page(
+        reader, p, "started_at", [*within(p, places), lately, left, *fullest(reader, p, "ended_at")], limit=_LOOKED_AT
+    )
     rows = standing(reader, "episode", rows)
     settled = several(reader, models.resolutions, [keyed.key for keyed in rows])
     tasks: dict[str, Task] = several(reader, models.tasks, [_task_of(keyed.row) for keyed in rows])

@@ -12,13 +12,13 @@ from memctl.api.reading.feedback import standing
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    all_of,
     between,
     equal,
     field_of,
+    fullest,
     page,
+    rows_of,
     several,
-    table_of,
     within,
 )
 from memctl.api.reading.places import Places
@@ -97,12 +97,11 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
 def _of_tasks(reader: Reader, status: str) -> Condition:
     """The episode is of a piece of work that stands so."""
     p = models.tasks
-    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *equal(p, "status", status)])
+    rows, values = rows_of(reader, p, conditions=equal(p, "status", status))
     named = [
         sql.SQL(", ").join(field_of(each, name) for name in ("location", "canonical")) for each in (models.episodes, p)
     ]
-    clause = sql.SQL("({}) IN (SELECT {} FROM {} WHERE {})").format(*named, table_of(reader, p), where)
-    return Condition(clause, values)
+    return Condition(sql.SQL("({}) IN (SELECT {} FROM {})").format(*named, rows), values)
 
 
 def _holds(names: Sequence[str], part: str) -> bool:
@@ -118,12 +117,18 @@ def episodes(
 ) -> Page[EpisodeItem]:  # fmt: skip
     """Episodes by their beginning, or another field of their rows that is a whole number, highest first; of those with
     an error, a page's successes first."""
-    conditions = [*within(models.episodes, places), *wanted.conditions(reader)]
+    conditions = among_episodes(reader, places, wanted)
     rows, after = page(reader, models.episodes, order, conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
     return Page(with_evidence(reader, rows, EpisodeItem), after, places.scope)
+
+
+def among_episodes(reader: Reader, places: Places, wanted: EpisodeFilter = ANY) -> list[Condition]:
+    """Under which conditions an episode is listed: one that several sessions hold is listed once."""
+    p = models.episodes
+    return [*within(p, places), *wanted.conditions(reader), *fullest(reader, p, "ended_at")]
 
 
 def episodes_among(

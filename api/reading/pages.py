@@ -73,9 +73,9 @@ def all_of(conditions: Sequence[Condition]) -> tuple[Composable, tuple[Any, ...]
 def rows_of(
     reader: Reader, p: Projection[Any], places: Places | None = None, conditions: Sequence[Condition] = ()
 ) -> tuple[Composable, tuple[Any, ...]]:
-    """The rows of a read model that an answer may be made of, `key` and `row`, to stand behind FROM, and the values of
-    its placeholders. They are of the caller's space, seen by the caller (`visible`), of these places, and under these
-    conditions."""
+    """The rows of a read model that an answer may be made of (`key`, `row`, of stage 1 `stream`, too), to stand behind
+    FROM, and the values of its placeholders. They are of the caller's space, seen by the caller (`visible`), of these
+    places, and under these conditions."""
     where, values = all_of(
         [
             Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
@@ -84,7 +84,7 @@ def rows_of(
             *conditions,
         ]
     )
-    return sql.SQL("(SELECT key, row FROM {} WHERE {}) AS those").format(table_of(reader, p), where), values
+    return sql.SQL("(SELECT * FROM {} WHERE {}) AS those").format(table_of(reader, p), where), values
 
 
 def either(conditions: Sequence[Condition]) -> list[Condition]:
@@ -147,6 +147,17 @@ _NAME = "CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
 def located(p: Projection[Any], places: Places) -> list[Condition]:
     """The row is of one of the project's locations: was met there, where it lists several and is of none."""
     return within(p, places) if "location" in p.row.__struct_fields__ else met_in(p, places)
+
+
+def fullest(reader: Reader, p: Projection[Any], ends: str) -> list[Condition]:
+    """Of rows that copies of a session, forks and resumed ones have in common (their field `once`), the one that goes
+    furthest by the field `ends`, of those that the caller may see: they count once."""
+    rows, values = rows_of(reader, p)
+    clause = sql.SQL(
+        "NOT EXISTS (SELECT FROM (SELECT key AS of_key, {once} AS of_once, coalesce({ends}, 0) AS until FROM {rows})"
+        " AS copied WHERE of_once <> '' AND of_once = {once} AND (until, of_key) > (coalesce({ends}, 0), key))"
+    ).format(once=field_of(p, "once"), ends=field_of(p, ends), rows=rows)
+    return [Condition(clause, values)]
 
 
 def met_in(p: Projection[Any], places: Places) -> list[Condition]:

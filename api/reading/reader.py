@@ -84,6 +84,9 @@ class Reader:
         """Whose words a row is in, as the caller is shown it."""
         member, confirmed = getattr(row, "member", ""), getattr(row, "confirmed", False)
         said_by: Provenance = getattr(row, "said_by")  # noqa: B009  # rows of several models have it
+        of_turn = said_by is Provenance.AGENT and getattr(row, "kind", "") == "turn"
+        if of_turn and "\n→ " not in getattr(row, "text", ""):
+            said_by = Provenance.USER_PASTED  # a prompt that no agent has answered
         return words_of(said_by, confirmed=confirmed, member=member, asking=self.member)
 
 

@@ -314,12 +314,13 @@ class Closing(Record, frozen=True, kw_only=True):
 
 
 class Work(Record, frozen=True, kw_only=True):
-    """A session worked on a task: of what type that was, or how far it came."""
+    """A session worked on a task: of what type that was, or how far it came, and what it leaves open."""
 
     at: str | None
     id: str
     task_type: str
     outcome: str
+    left: list[str]
 
 
 class TaskItem(Record, frozen=True, kw_only=True):

@@ -491,10 +491,11 @@ def _worked(row: Memory, last: Mapping[str, int]) -> int:
 
 def _part(scored: Scored, row: Memory) -> Part:
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.title, row.text)
-    settles = row.kind != "turn" or len(sides) < 2 or not sides[-1].rstrip().endswith("?")
+    unanswered = row.kind == "turn" and len(sides) < 2
+    settles = row.kind != "turn" or unanswered or not sides[-1].rstrip().endswith("?")
     if row.kind == "bug_pattern":
         settles = "\nWhy: " in row.text or bool(scored.known.candidate.matched)
-    return Part(row.id, _session_of(row), scored.order, tuple(map(answering.said_in, sides)), settles)
+    return Part(row.id, _session_of(row), scored.order, tuple(map(answering.said_in, sides)), settles, unanswered)
 
 
 def _session_of(row: Memory) -> str:

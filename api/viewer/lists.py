@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from memctl.api.queries import bugs, claims, hindsight, memories, recalls
-from memctl.api.queries.work import EpisodeFilter, episodes
+from memctl.api.queries.work import EpisodeFilter, among_episodes, episodes
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import RecalledBlock
 from memctl.api.reading.hindsight import Record as Need
-from memctl.api.reading.pages import total, within
+from memctl.api.reading.pages import total
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, iso, moment
@@ -156,7 +156,7 @@ def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
         error=given["error"] or None, since=wanted.since, before=wanted.before,
     )  # fmt: skip
     page = episodes(reader, wanted.places, asked, order=wanted.order, limit=limit, cursor=cursor)
-    among = [*within(models.episodes, wanted.places), *asked.conditions(reader)]
+    among = among_episodes(reader, wanted.places, asked)
     return Found(page.items, page.next, lambda: total(reader, models.episodes, among))
 
 

@@ -149,11 +149,18 @@ def history(ask: Reading, since: str | None, before: str | None) -> None:
     """
 
     def row(item: MemoryItem) -> list[Cell | str]:
-        asked = by_whom(item.title, item.member)
+        asked = by_whom(_asked(item), item.member)
         return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, asked]
 
     shown = table(row, "id", "when", "project", Column("asked", give=True))
     print_items(ask.page("history", MemoryItem, since=since, before=before), ask.as_json, shown, "no history found")
+
+
+def _asked(turn: MemoryItem) -> str:
+    """What was asked in a turn; where that is so short that the turn is called by its answer, that behind it."""
+    said = " ".join(turn.text.partition("\n→ ")[0].split())
+    short = len(said) < len(turn.title) and said.casefold() not in turn.title.casefold()
+    return f"{said} → {turn.title}" if short else turn.title
 
 
 @click.command()

@@ -88,7 +88,7 @@ def tasks(ask: Reading, status: str | None, only_open: bool, task_type: str | No
             item.task_type,
             state,
             str(len(item.sessions)),
-            by_whom(item.description, item.first.through if item.first is not None else ""),
+            by_whom(item.description, item.first.through if item.first is not None else "") + _left(item),
         ]
 
     shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))
@@ -97,8 +97,13 @@ def tasks(ask: Reading, status: str | None, only_open: bool, task_type: str | No
     print_items(answer, ask.as_json, shown, "no tasks found")
 
 
+def _left(item: TaskItem) -> str:
+    left = item.work.left if item.status == "open" and item.work is not None else []
+    return f" (left: {'; '.join(left)})" if left else ""
+
+
 def state_of(status: str, outcome: str) -> Cell:
-    """How a task stands. Work may have gone well and be open: nobody said that it is done."""
+    """How a task stands. Work may have gone well and leave something open."""
     if status == "done":
         return Cell(outcome, OUTCOMES.get(outcome, "dim"))
     return Cell(f"open, {outcome}" if outcome == "success" else "open", "cyan")
@@ -164,6 +169,8 @@ def print_task(item: TaskItem) -> None:
     click.echo(click.style(line(item.description), bold=True))
     state = item.status if item.status == "open" else f"{item.status}, {item.outcome}"
     print_lines(f"{state}; {item.task_type}; {item.project or item.location}; last {when(item.last_at)}")
+    if item.work is not None:
+        print_lines(*(f"  left: {line(each)}" for each in item.work.left))
     for each in item.sessions:
         print_lines(f"  {when(each.at)}  {line(each.name)}")
 

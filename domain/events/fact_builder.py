@@ -25,6 +25,8 @@ class FactBuilder:
         self.stream = stream
         self.lineage = ""
         """Digest of its first line's id: a copy, a fork and a resumed session begin with the same."""
+        self.once = ""
+        """The same of the line that last set the agent to work, at first of the first line."""
         self.location = ""
         """The last working directory that an event named: some events name none."""
         self.base = ""
@@ -68,6 +70,11 @@ class FactBuilder:
             if location not in self._bases and len(self._bases) < MOST_BASES:
                 self._bases.append(location)
 
+    def sets_to_work(self, when: Micros, line: str) -> None:
+        """A prompt that stands in this line set the agent to work. One whose line has no id is known by what came
+        before it and by its time, which a copy repeats as well."""
+        self.once = lineage_of(line) or (quote_hash(f"{self.once} {when}") if self.once else "")
+
     def placed(self, location: str) -> str:
         """Where a fact lies whose session was there: no path of this machine, where a key limited to projects says
         so."""
@@ -98,6 +105,7 @@ class FactBuilder:
             subagent=placed.payload.subagent,
             through=through(placed.event.actor),
             evidence=spans or (Span(placed.cite),),
+            once=self.once,
             **fields,
         )
         self._facts.append(fact)
@@ -109,12 +117,13 @@ class FactBuilder:
         return f"{what}:{count}"
 
 
-_ORDINAL = "#"
+_NO_IDS = ("#", "start", "summary")
+"""How the names begin that readers give to lines without an id: each file has the same."""
 
 
 def lineage_of(line: str) -> str:
-    """What the sessions share that begin with this line; empty where its id is only its place in a file."""
-    return quote_hash(line) if line and not line.startswith(_ORDINAL) else ""
+    """What the sessions share that begin with this line; empty where its id is none of the client's own."""
+    return quote_hash(line) if line and not line.startswith(_NO_IDS) else ""
 
 
 def span_of(placed: OrderedEvent, text: str, start: int = 0, end: int | None = None) -> Span:

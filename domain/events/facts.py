@@ -52,6 +52,9 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     subagent: str = ""
     through: str = ""
     evidence: tuple[Span, ...] = ()
+    once: str = ""
+    """Digest of the id of the line that set the agent to work. A copy of the session, a fork and a resumed one repeat
+    it: what follows the same line counts once, however many sessions hold it."""
 
     @property
     def agent(self) -> str:

@@ -52,6 +52,25 @@ _ASKS = patterns.compile(
     r"(?:할까요|하시겠|드릴까요|원하시)",
     patterns.I,
 )
+_GOES_ON = patterns.compile(
+    r"^(?:(?:still|now|just|currently|so|and|then|i(?:['’]m| am)|we(?:['’]re| are))[ ,]+)*"
+    r"(?:(?:waiting|holding) (?:on|for|until)\b|awaiting\b|standing by\b)|"
+    r"\b(?:i(?:['’]ll| will)|will) (?:then )?(?:report|check back|follow up|continue|resume|pick|let you know|review|"
+    r"merge|fold|update|finish)\b.* (?:once|when|as soon as|after|until)\b|"
+    r"\b(?:once|when|as soon as|after) .*, (?:i|we)(?:['’]ll| will)\b|"
+    r"\b(?:is|are) (?:still|currently) running\b|"
+    r"\b(?:is|are) (?:now |still |currently )?(?:in progress|under ?way|in flight)\b|"
+    r"\b(?:agent|task|job|review|run|build|rewrite)s? .*\brunning in (?:the )?background\b|"
+    r"\b(?:dispatched|delegated|handed (?:\w+ )?(?:off|over)) (?:\w+ ){0,4}?"
+    r"to (?:\w+ ){0,2}?(?:sub-?agent|agent|worker)s?\b|"
+    r"기다리(?:고|는)|대기 ?중|진행 ?중",
+    patterns.I,
+)
+"""What says that the work goes on somewhere, or waits."""
+_SERVES = patterns.compile(r"\b(?:server|daemon|site|app|container|service|api)s?\b|\bfix(?:es|ed)?\b", patterns.I)
+"""What runs for good, and what waiting mends."""
+_LAST_SENTENCES, _LONGEST_END = 2, 400
+"""Sentences at the end of an answer, and characters of them, that say how far the work is."""
 _HINTS = (
     "still ", "todo", "left", "not ", "n't ", "fixme", "남아", "아직",
 )  # fmt: skip
@@ -86,6 +105,8 @@ def threads_of(
     lowered = said.lower()
     if any(hint in lowered for hint in _HINTS):
         found += [Thread("said", text) for text in _left_in(said)]
+    if not worked_after and (under_way := goes_on(said)):
+        found.append(Thread("promised", under_way))
     last = _last_sentence(said)
     if last.endswith("?"):
         if _ASKS.search(last):
@@ -95,6 +116,17 @@ def threads_of(
     if not found and outcome in ("failure", "partial"):
         found.append(Thread("unfinished", why))
     return _each_once(found)
+
+
+def goes_on(answer: str) -> str:
+    """The last of an agent's words that says that the work goes on or waits; empty where none does."""
+    last = _MARKS.sub("", answer.rstrip()[-_LONGEST_END:])
+    for sentence in reversed(
+        [" ".join(each.split()) for each in _SENTENCES.findall(last) if each.strip()][-_LAST_SENTENCES:]
+    ):
+        if not sentence.endswith("?") and _GOES_ON.search(sentence) and not _SERVES.search(sentence):
+            return sentence
+    return ""
 
 
 def _left_in(said: str) -> list[str]:

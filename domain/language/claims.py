@@ -261,10 +261,38 @@ def chance(sentence: str, weights: Mapping[str, float] = MODEL.weights) -> float
     if vetoed(sentence):
         return 0.0
     seen = features(sentence)
+    if _reports(sentence, seen):
+        return 0.0
     odds = math.fsum(weights.get(name, 0.0) * value for name, value in sorted(seen.items()))
     likely = round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
     ours = "first we" in seen and "must" not in seen
     return likely if ours or not _SAYS_SO.isdisjoint(seen) else min(likely, UNSAID)
+
+
+_GOES_WRONG = patterns.compile(
+    r"\b(?:fails?|failed|failing|breaks|broken|broke|crash(?:es|ed|ing)?|hangs|freezes|errors? out|throws)\b|"
+    r"\b(?:can(?:not|['’]?t)|could(?: not|n['’]?t)) (?:be )?"
+    r"(?:find|found|open|load|read|resolve|connect|start|build)\w*\b|"
+    r"\b(?:is|are|was|were)(?: not|n['’]t) (?:found|shown|displayed|working|recogni[sz]ed)\b|"
+    r"\b(?:do(?:es)?|did)(?: not|n['’]?t) (?:work|show|start|run|load|appear|render|respond|open|build|compile)\b|"
+    r"\b(?:shows?|prints?|displays?|returns?|gives?) (?:no|nothing|an error)\b|"
+    r"\b(?:no longer|stopped) (?:work|show|start|run|load|appear|render|print|respond)\w*\b|"
+    r"\bsince (?:i|we|my|our|the) (?:last |latest )?(?:chang|updat|upgrad|mov|merg|renam|commit|release)\w*\b|"
+    r"실패|안 ?(?:돼요|되네|됩니다|나와|열려)",
+    patterns.I,
+)
+"""What says that something does not go as it should."""
+_WARNS = patterns.compile(r"\b(?:or|else|otherwise|unless|without|needs?|requires?)\b", patterns.I)
+"""What says when it would."""
+_AT_CLAUSES = (f"{at} {cue}" for at in ("first", "then") for cue in ("scope", "ban", "must", "we", "wish", "self"))
+_RULES = frozenset(("tongue", "choice", *_AT_CLAUSES))
+"""What says, where a clause begins or by its words, how things are to be done."""
+
+
+def _reports(sentence: str, seen: Mapping[str, float]) -> bool:
+    """Whether a sentence says that something goes wrong, and in no clause what is to hold: it is of the task at
+    hand, however often it is said."""
+    return _RULES.isdisjoint(seen) and _GOES_WRONG.search(sentence) is not None and not _WARNS.search(sentence)
 
 
 def vetoed(sentence: str) -> bool:

@@ -56,6 +56,10 @@ MARGIN, BEHIND = 2.0, 0.01
 much it stays behind that one otherwise."""
 
 
+AS_MUCH = 0.5
+"""Of the words of a question that one holds which nobody answered, what an answer has to hold to stand before it."""
+
+
 Said = tuple[tuple[str, frozenset[str]], ...]
 """The sentences of a text, each with its words."""
 
@@ -70,6 +74,8 @@ class Part(NamedTuple):
     sides: tuple[Said, ...]
     settles: bool = True
     """Not an answer that asks back, nor an error without a cause."""
+    unanswered: bool = False
+    """It is what somebody asked, and nobody answered."""
 
 
 class Fitting(NamedTuple):
@@ -172,6 +178,7 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
         for part in beside:
             if not part.settles and best <= found[part.id].odds < best + MARGIN:
                 found[part.id] = found[part.id]._replace(odds=best - BEHIND)
+    found |= _behind_answers(parts, found, {id: _held(said, weight) for id, said in words.items()})
     places: dict[str, float] = {}
     for beside in by_session.values():
         of_one = sorted((found[each.id] for each in beside), key=lambda each: (-each.odds, each.id))
@@ -180,6 +187,24 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
             for number, each in enumerate(of_one)
         }
     return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
+
+
+def _behind_answers(
+    parts: Sequence[Part], found: Mapping[str, Fitting], held: Mapping[str, float]
+) -> dict[str, Fitting]:
+    """The questions that nobody answered, right behind the best answer to the same words: who asks again knows them."""
+    moved: dict[str, Fitting] = {}
+    for part in parts:
+        if part.unanswered:
+            answers = (
+                found[each.id].odds
+                for each in parts
+                if each.settles and not each.unanswered and 0 < held[each.id] >= AS_MUCH * held[part.id]
+            )
+            best = max(answers, default=math.inf)
+            if best <= found[part.id].odds:
+                moved[part.id] = found[part.id]._replace(odds=best - BEHIND)
+    return moved
 
 
 def by_words(query: str, sessions: Mapping[str, Sequence[str]]) -> list[str]:

@@ -18,6 +18,7 @@ from memctl.domain.events.facts import (
     TaskOpened,
     fact_id,
     quote,
+    quote_hash,
 )
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
@@ -410,6 +411,7 @@ class Conversation:
             location=location,
             opening=span_of(placed, text, start, end),
             through=through(placed.event.actor),
+            once=quote_hash(f"{self._assert.once} {canonical}") if self._assert.once else "",
             ended=placed.when,
             recalls=self._recalls_before(),
         )

@@ -98,6 +98,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     through: str = ""
     """The member through whose key it was opened. What comes through another's is none of its work."""
     elsewhere: tuple[str, ...] = ()
+    once: str = ""
+    """What copies of it in other sessions have in common: the line and the words that opened it."""
     ended: Micros = Micros(0)
     prompts: int = 0
     files: dict[str, _Patch] = msgspec.field(default_factory=dict)
@@ -366,6 +368,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             occurred_at=self.began,
             location=self.location,
             elsewhere=self.elsewhere,
+            once=self.once,
             evidence=(self.opening, self.answered) if self.answered is not None else (self.opening,),
             task=self.task,
             canonical=self.canonical,

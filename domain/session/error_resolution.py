@@ -20,6 +20,7 @@ import msgspec
 
 from memctl.domain.events.facts import Edit, ErrorOccurred
 from memctl.domain.failures.explanations import Explained, explanation_of, names_of, sentences, why_of
+from memctl.domain.failures.met_errors import standing_in
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
@@ -288,10 +289,12 @@ class Resolutions:
             return self._called_right(error, at, command, began)
         if respelled := _respelled(error, at, run):
             return Resolved(error, (), (command,), self._explained(error, at), respelled)
-        return self._by_change(error, at, run) if covers(run, heads, error) else None
+        return self._by_change(error, at, run, heads) if covers(run, heads, error) else None
 
-    def _by_change(self, error: OpenError, at: int, run: Run) -> Resolved | None:
-        """What was changed since, or where it was run instead, so that what had failed went well."""
+    def _by_change(self, error: OpenError, at: int, run: Run, heads: Iterable[str]) -> Resolved | None:
+        """What was changed since, or where it was run instead, so that what had failed went well. Where the agent says
+        that an error is none of this work's, or only another program went well, a change must bear on what the error
+        names: else nothing shows that it is mended."""
         command, began = run.command, run.began
         until = at if error.gone is None else error.gone
         # Where many errors are open, each is held against fewer steps.
@@ -307,6 +310,10 @@ class Resolutions:
         if not edits and not ran:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
+            return None
+        same = error.culprits.issubset(heads)
+        doubtful = ((edits or not same) and self._disowned(error)) or not (ran or same or _is_test(error.fact))
+        if doubtful and not any(_is_of_error(edit, error.fact) for _, edit in edits):
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = self._mended(error, edits, ran, last)
@@ -329,6 +336,16 @@ class Resolutions:
             return None
         change = _moved(error, command, began) or _instead(error, command, shared)
         return Resolved(error, (), (command,), self._explained(error, at), change) if change else None
+
+    def _disowned(self, error: OpenError) -> bool:
+        """Whether the agent said of an error, by a name of it, that it was there before or is of something else."""
+        about = {posixpath.basename(file) for file in error.fact.files} | names_of(error.fact, own=True)
+        return any(
+            any(name in sentence for name in about)
+            for each in self._responses
+            if each.at >= error.at
+            for sentence in standing_in(each.text)
+        )
 
     def _explained(self, error: OpenError, until: int, edits: Sequence[Edit] = ()) -> str:
         """What the agent said of an error before its last change: what comes after is of the next step."""
@@ -748,6 +765,11 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
     if said and not points and (posixpath.basename(edit.path) in said or len(names_within(said) & touched) >= BEARS):
         points = BEARS
     return points + min(len(names_within(f"{edit.before}\n{edit.after}") & about), 4) if points else 0
+
+
+def _is_of_error(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit has to do with an error by what the error itself says, whatever was said of it."""
+    return _is_named(edit, error) or _bearing(edit, error, names_of(error)) >= BEARS
 
 
 def _is_tested(edit: Edit, error: ErrorOccurred) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from memctl.domain.events.facts import Outcome
+from memctl.domain.events.open_threads import goes_on
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 
@@ -121,6 +122,8 @@ def _by_words(work: Signs, *, closed: bool) -> Verdict:
         return Verdict("unknown", "the record ends in the middle of the work", 0.0)
     if _OWNS_UP.search(work.answer[-_LAST_WORDS:]):
         return Verdict("unknown", "the agent's last words tell of something that is left", 0.0)
+    if goes_on(work.answer):
+        return Verdict("unknown", "the agent's last words say that the work goes on or waits", 0.0)
     if changed:
         files = "1 file" if work.files_changed == 1 else f"{work.files_changed} files"
         return Verdict("success", f"{files} changed, done by the agent's word, and nobody objected", UNCONTRADICTED)

@@ -129,6 +129,7 @@ class StreamFacts:
             self._assert.lineage = next(filter(None, (lineage_of(each.payload.line) for each in placed)), "")
             if self._assert.lineage and self._began[0]:
                 return None  # facts were asserted without it
+            self._assert.once = self._assert.lineage
         return placed
 
     def _confines(self, placed: OrderedEvent) -> bool:
@@ -246,6 +247,8 @@ class StreamFacts:
     def _prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if self._scheduled.fired(placed, seen):
             return
+        if not (seen.subagent or seen.meta):
+            self._assert.sets_to_work(placed.when, seen.line)
         self._conversation.prompted(placed, seen)
         self._work.searches.prompted(placed, seen)
 

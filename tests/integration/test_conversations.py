@@ -14,10 +14,12 @@ from events import observed, stated
 from memctl.api.assist.conversations import amended_first
 from memctl.api.assist.guidance import answer
 from memctl.api.assist.recall import Injection, recall
+from memctl.api.queries.memories import history
 from memctl.api.reading import models
 from memctl.api.reading.pages import page
 from memctl.api.reading.places import Places
 from memctl.api.search.engine import ANSWER, FIRST_ANSWER, QUOTE, Engine, Question
+from memctl.cli.ask.read import _asked
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.feedback import KnowledgeRejected
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
@@ -435,3 +437,22 @@ def test_who_pastes_a_known_message_is_sure_to_find_it_and_ask_knows_it(door: Do
     assert known.results[0].kind == "bug_pattern"
     assert answer(door.known(), engine, "similar_error", pasted, HERE, NOW).bugs
     assert not answer(door.known(), engine, "similar_error", pasted.replace("logged in", "known"), HERE, NOW).bugs
+
+
+def test_the_history_shows_what_was_asked_where_a_turn_is_called_by_its_answer(door: Door) -> None:
+    answered = (
+        "The cache of merge_records drops stale keys now. It kept them because the contacts of the last sync run were"
+        " never compared with those of this one, so each run added what the run before had taken out. The tests of the"
+        " nightly sync cover both directions, and the tree is clean after the commit that holds the two changes."
+    )
+    append(door.connection, 1, session("one", (("fix all", answered),), 0))
+    (shown,) = (_asked(item) for item in history(door.known(), HERE).items)
+    assert shown == "fix all → The cache of merge_records drops stale keys now."
+
+
+def test_a_prompt_that_nobody_answered_is_in_no_agents_words(door: Door) -> None:
+    asked = "The commit hook fails since the tests cannot find the package ts-pattern, can you see why?"
+    append(door.connection, 1, session("one", ((asked, "The clones lack it, so the hook's tests do."),), 0))
+    append(door.connection, 1, session("two", ((asked, ""),), DAY)[:1])
+    origins = [item.origin for item in history(door.known(), HERE).items]
+    assert origins == ["in a prompt", "written by an agent"]

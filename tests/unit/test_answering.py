@@ -203,3 +203,14 @@ def test_only_who_asks_for_more_than_an_answer_is_given_whole_sessions() -> None
     assert not asked.deep
     assert replace(asked, limit=6).deep
     assert not replace(asked, limit=6, on_request=False).deep
+
+
+def test_a_question_that_nobody_answered_stands_behind_the_answer_to_the_same_words() -> None:
+    asked = "the commit hook fails, it cannot find the package ts-pattern"
+    echo = part("echo", "now", 0.9, f"{asked}, help")._replace(unanswered=True)
+    mend = part("mend", "then", 0.3, "it is red", "The clones lack the package ts-pattern: the hook finds their tests.")
+    other = part("other", "third", 0.2, "and the page?", "The page is blue now.")
+    assert ordered(asked, echo, mend, other) == ["mend", "echo", "other"]
+    assert ordered(asked, echo, other) == ["echo", "other"]
+    asks_back = part("back", "then", 0.3, "it is red", "Is the package ts-pattern there that the hook cannot find?")
+    assert ordered(asked, echo, asks_back._replace(settles=False), other)[0] == "echo"

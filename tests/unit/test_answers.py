@@ -40,7 +40,7 @@ LEFT_OUT = {
     records.Hypothesis: {"through"},
     records.RecentError: {"through"},
     records.MemoryItem: {"elsewhere"},
-    records.EpisodeItem: {"elsewhere"},
+    records.EpisodeItem: {"elsewhere", "once"},
 }
 """What only the fold or recall needs, what is shown as an item of its own, and places that not every key may know."""
 

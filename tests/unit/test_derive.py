@@ -632,7 +632,7 @@ def bare(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     said = []
     for fact in facts:
         fields = msgspec.structs.asdict(fact) | {"kind_of_fact": type(fact).__name__}
-        for name in ("evidence", "lineage", "occurred_at", "ended_at", "duration_ms", "duration_us"):
+        for name in ("evidence", "lineage", "once", "occurred_at", "ended_at", "duration_ms", "duration_us"):
             fields.pop(name, None)
         said.append(fields)
     return said

@@ -33,6 +33,24 @@ def only_claim(text: str) -> Claim:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "the pre-commit hook fails because the tests cannot find package ts-pattern",
+        "cmd shows no prompt any more since I changed the lua reader",
+        "the login page does not load any more, it crashes all the time",
+        "라이브 페이지가 항상 안 열려",
+    ],
+)
+def test_who_says_what_goes_wrong_wants_nothing_for_good(text: str) -> None:
+    assert claims_in(text) == []
+
+
+@pytest.mark.parametrize("text", ["never commit when lint fails", "make test needs docker running or it hangs"])
+def test_a_rule_about_what_goes_wrong_is_one(text: str) -> None:
+    only_claim(text)
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "polarity"),
     [
         ("Always use pnpm for installing packages.", "preference", 1),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from session_events import Session, facts_of, only
 
-from memctl.api.assist.failures import Met, _said_of, errors_of, met, said
+from memctl.api.assist.failures import Met, _said_of, errors_of, known_to_fail, met, said
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
@@ -479,3 +479,18 @@ def test_of_conclusions_the_newest_is_given_whose_session_went_on_past_the_failu
     assert row(newest).standing("now") == newest
     assert replace(row(newest, passed), mended_at=7).standing("now") == newest, "it was mended since"
     assert replace(row(newest, passed), mended_at=9).standing("now") is None
+
+
+@pytest.mark.parametrize(
+    ("concluded", "told"),
+    [
+        ("The lint error in `hooks.go` was there before.", '"The lint error in `hooks.go` was there before."'),
+        ("Same pre-existing issues, nothing new from my edit.", "said to be there before"),
+        ("Lint clean, build clean (pre-existing, unrelated).", "said to be there before"),
+    ],
+)
+def test_a_start_names_what_fails_and_at_which_command_and_no_verdict_that_names_nothing(
+    concluded: str, told: str
+) -> None:
+    failure = MetFailure(at=0, id="f", stream="s", command="mise run lint", line=NILNESS, said=concluded, said_at=1)
+    assert known_to_fail(failure, 2) == (f'1970-01-01 "{NILNESS}" fails here at "mise run lint", in 2 sessions: {told}')

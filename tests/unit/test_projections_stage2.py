@@ -25,6 +25,7 @@ from memctl.domain.events.facts import (
     Turn,
     quote,
 )
+from memctl.domain.events.open_threads import Thread
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.bug_sightings import SHARES, BugSightings, Sightings, bug_sightings
@@ -117,8 +118,19 @@ def test_a_task_is_open_until_something_but_the_sessions_end_closes_it() -> None
 def test_a_commit_ends_a_task_and_a_session_that_goes_on_does_not() -> None:
     task: Task = history(tasks, opened(0), closed(1, "commit"))
     assert (task.status, task.outcome, task.closed) == ("done", "success", 1)
-    task = history(tasks, opened(0), closed(3, ""))
-    assert (task.status, task.outcome, task.closed, task.last_at) == ("open", "success", 0, NOON + 3 * HOUR)
+    task = history(tasks, opened(0), closed(3, "", "unknown"))
+    assert (task.status, task.outcome, task.closed, task.last_at) == ("open", "unknown", 0, NOON + 3 * HOUR)
+
+
+def test_work_that_went_well_is_done_whatever_ended_it_and_what_it_leaves_keeps_it_open() -> None:
+    done = closed(3, "")
+    assert isinstance(done, Episode)
+    assert history(tasks, opened(0), done).status == "done"
+    waits = msgspec.structs.replace(done, threads=(Thread("promised", "Waiting on completion."),))
+    task: Task = history(tasks, opened(0), waits)
+    assert (task.status, task.work and task.work.left) == ("open", ("Waiting on completion.",))
+    assert history(tasks, opened(0), done, opened(5, "s2")).status == "open"
+    assert history(tasks, opened(0), done, closed(6, "", "partial", "s2")).status == "open"
 
 
 def test_a_task_that_succeeded_is_done_though_only_its_session_ended() -> None:

@@ -1062,3 +1062,45 @@ def test_what_says_something_else_puts_nothing_into_form() -> None:
     assert fixed("rm(dir).catch(() => {});", "rm(dir).catch(() => { /* gone */ });") == [""]
     [fix] = fixed("total(\n  a,\n  b,\n)", "total(a, b)")
     assert "became `total(a, b)` in cart.ts" in fix
+
+
+POINTER = "# shop/cache\ncache/map_windows.go:31:9: possible misuse of unsafe.Pointer"
+ELSEWHERE = Edit("/w/shop/src/prompt.go", "return a", "return b")
+
+
+def test_what_another_program_passes_shows_nothing_of_an_error_that_no_change_bears_on() -> None:
+    assert fixes(POINTER, "go vet ./...", "go test ./...", edits=(ELSEWHERE,)) == []
+    both = "go build ./... && go vet ./..."
+    assert fixes(POINTER, both, "go build ./...", edits=(ELSEWHERE,)) == []
+    there = Edit("/w/shop/cache/map_windows.go", "unsafe.Pointer(at)", "view(at)")
+    assert fixes(POINTER, "go vet ./...", "go test ./...", edits=(there,)) != []
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("The unsafe.Pointer warnings are pre-existing and unrelated to these changes.", 0),
+        ("Vet's warning in map_windows.go was already there before my change: an existing issue.", 0),
+        ("The failing test in ledger_test.go is pre-existing and unrelated.", 1),
+        ("The unsafe.Pointer warning needs another prompt.", 1),
+    ],
+)
+def test_what_the_agent_calls_none_of_its_work_is_mended_by_no_change_of_something_else(said: str, found: int) -> None:
+    session = Session()
+    session.user("Look at it.")
+    session.runs("go vet ./...", POINTER, exit_code=1)
+    session.says(said)
+    session.edits("/work/shop/src/prompt.go", "return a", "return b")
+    session.runs("go vet ./...", "ok")
+    assert len(fixes_of(session)) == found
+
+
+def test_what_the_agent_calls_none_of_its_work_is_mended_by_a_command_alone() -> None:
+    session = Session()
+    session.user("Look at it.")
+    output = "error: Cannot find package 'ts-pattern' from '/work/shop/tmp/clones/a/main.ts'"
+    session.runs("bun test", output, exit_code=1)
+    session.says("The failing tests are in tmp/clones: Cannot find package 'ts-pattern' is pre-existing, not ours.")
+    session.runs("rm -rf tmp/clones", "")
+    session.runs("bun test", "3 pass\n0 fail\nRan 3 tests across 1 files.")
+    assert fixes_of(session) == ["ran `rm -rf tmp/clones`"]

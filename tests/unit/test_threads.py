@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.events.open_threads import MOST, TEXT, Thread, threads_of
+from memctl.domain.session.outcome_rules import Signs, verdict_of
 
 
 def left(answer: str = "", plan: tuple[tuple[str, str], ...] = (), **more: object) -> list[tuple[str, str]]:
@@ -37,6 +38,40 @@ def test_of_work_that_ended_well_the_step_that_was_being_done_is_done() -> None:
 )  # fmt: skip
 def test_the_last_words_say_what_is_left(answer: str, found: list[tuple[str, str]]) -> None:
     assert left(answer) == found
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Waiting on completion.",
+        "I'm waiting for the two reviews.",
+        "I'll report back when the agents finish.",
+        "Once the build is through, I'll merge it.",
+        "The migration is still running.",
+        "Handed it off to a subagent.",
+        "에이전트의 결과를 기다리고 있습니다.",
+    ],
+)
+def test_work_that_goes_on_or_waits_is_left_and_is_no_success(last: str) -> None:
+    answer = f"The rewrite is dispatched, built on the frozen list. {last}"
+    assert left(answer, outcome="success") == [("promised", last)]
+    assert verdict_of(Signs(answer=answer), closed=False).outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Waiting for the element fixes the test.",
+        "The dev server is still running on port 3000.",
+        "When it was waiting, the lock was held; it is released now.",
+        "Once the secrets are there, you can run it again.",
+        "All four agents are done.",
+    ],
+)
+def test_what_is_done_goes_on_in_no_words(last: str) -> None:
+    answer = f"The cart rounds by the cent. {last}"
+    assert left(answer, outcome="success") == []
+    assert verdict_of(Signs(answer=answer), closed=False).outcome == "success"
 
 
 @pytest.mark.parametrize(
