@@ -171,7 +171,7 @@ def _deliver(options: dict[str, str]) -> bool:
     recalls = ("--recall" in options or "--recall-only" in options) and off != "recall" and _may_recall(payload)
     pending = _request_recall(data_dir, options, identifier, payload) if recalls else None
     if "--recall-only" in options:  # the tool has not run: what it did is delivered when it has
-        os.write(1, _recall_answer(*pending) if pending else b"")
+        os.write(1, _recall_answer(pending))
         return True
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     # The door would drop it; by the time that the spool is drained, saving may be on.
@@ -181,7 +181,7 @@ def _deliver(options: dict[str, str]) -> bool:
     if off != "save" and not lost:
         _clear_full_notice(data_dir)
     if recalls:
-        answer = _recall_answer(*pending) if pending else b""
+        answer = _recall_answer(pending)
         os.write(1, answer or (_outage_notice(data_dir, door, options, payload, lost) if waits else b""))
     return True
 
@@ -360,9 +360,11 @@ def _request_recall(
         return None
 
 
-def _recall_answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
-    """What memory injects, in the client's own form; nothing where it has nothing, or takes too long."""
-    answer = b""
+def _recall_answer(asked: tuple[_socket.socket, bytes, float] | None) -> bytes:
+    """What memory injects, in the client's own form; nothing where it has nothing, takes too long, or was not asked."""
+    if asked is None:
+        return b""
+    (client, unsent, deadline), answer = asked, b""
     try:
         client.settimeout(max(0.01, deadline - time.monotonic()))
         if unsent:  # who has answered may have hung up, and to send even nothing there fails

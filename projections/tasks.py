@@ -115,22 +115,24 @@ def tasks(row: Task | None, fact: TaskOpened | TaskClosed | Episode) -> Task | N
 def _settled(row: Task) -> Task:
     """What the openings and closings kept in the row come to."""
     last = row.closings[0] if row.closings else None
-    ended = last is not None and (last.by != "session_end" or last.outcome == "success")
-    done = last is not None and ended and (row.latest is None or row.latest.at <= last.at)
     newest_word = row.work if row.work and (last is None or row.work.at > last.at) else last
-    work = row.work
-    if work is not None and work.outcome == "success" and not work.left and (last is None or work.at >= last.at):
-        done = done or row.latest is None or row.latest.at <= work.at
     shown = row.first
-    task_type: TaskType = "unknown"
-    for word in (row.typed, row.latest, row.first):
-        if word is not None and word.task_type != "unknown":
-            task_type = word.task_type
-            break
+    types = (word.task_type for word in (row.typed, row.latest, row.first) if word is not None)
     return msgspec.structs.replace(
         row,
         description=shown.description if shown else row.canonical,
-        task_type=task_type,
-        status="done" if done else "open",
+        task_type=next((each for each in types if each != "unknown"), "unknown"),
+        status="done" if _is_done(row) else "open",
         outcome=newest_word.outcome if newest_word else "unknown",
     )
+
+
+def _is_done(row: Task) -> bool:
+    """Whether nothing was asked for since the last closing, or since the newest work, where that leaves nothing."""
+    last, work = row.closings[0] if row.closings else None, row.work
+    asked_at = row.latest.at if row.latest is not None else 0
+    if last is not None and (last.by != "session_end" or last.outcome == "success") and asked_at <= last.at:
+        return True
+    if work is None or work.outcome != "success" or work.left or (last is not None and work.at < last.at):
+        return False
+    return asked_at <= work.at

@@ -96,10 +96,8 @@ def for_prompt(
     found = [each for each in engine.search(reader, asked).results if not _is_before_its_eyes(each, own)]
     said = already_said(reader, stream)
     at_hand = frozenset(named(each.path) for each in row.files) if row is not None else frozenset[str]()
-    sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     alone = asks_by_itself(prompt)
-    if sure and not alone:
-        sure = _about(reader, in_play, sure)
+    sure = _sure(reader, found, said, in_play, alone=alone)
     lessons = list(_lessons(reader, prompt, sure.values()))
     lines = lessons[:MOST_MEMORIES]
     if alone:
@@ -108,9 +106,7 @@ def for_prompt(
         lines += earlier or earlier_work(reader, query, found, said, at_hand)
     kept = [each for each in lines if each.memory.score >= limits.min_score]
     left = {each.id: _why_left(each, sure, alone=alone) for each in found}
-    left |= {each.memory.id: "enough said" for each in lessons[MOST_MEMORIES:]}
-    left |= {each.memory.id: "below limit" for each in lines if each not in kept}
-    left |= dict.fromkeys(_of_their_sessions(reader, found, kept), "same session")
+    left |= _why_not_said(reader, found, lessons[MOST_MEMORIES:], lines, kept)
     left |= dict.fromkeys((each.id for each in found if each.id in said), "said before")
     return ForPrompt(kept, found, left, "" if found else "nothing found")
 
@@ -126,6 +122,15 @@ def _why_left(each: Found, sure: Collection[str], *, alone: bool) -> PassedOverF
     if each.kind == "bug_pattern":
         return "another error"
     return "an order" if each.kind == "document" or might_be_obeyed(each.text) else "unconfirmed"
+
+
+def _why_not_said(
+    reader: Reader, found: Sequence[Found], beyond: Sequence[Line], lines: Sequence[Line], kept: Sequence[Line]
+) -> dict[str, PassedOverFor]:
+    """Why something is not said for what else is: there was `beyond` enough, or a line has too low a score."""
+    left: dict[str, PassedOverFor] = {each.memory.id: "enough said" for each in beyond}
+    left |= {each.memory.id: "below limit" for each in lines if each not in kept}
+    return left | dict.fromkeys(_of_their_sessions(reader, found, kept), "same session")
 
 
 def _of_their_sessions(reader: Reader, found: Sequence[Found], lines: Sequence[Line]) -> list[str]:
@@ -155,6 +160,14 @@ def _lessons(reader: Reader, prompt: str, sure: Iterable[Found]) -> Iterator[Lin
 
 _TALK = ("turn", "episode", "commit")
 """Kinds that are given by rules of their own, not as lessons."""
+
+
+def _sure(
+    reader: Reader, found: Sequence[Found], said: Collection[str], in_play: Sequence[str], *, alone: bool
+) -> dict[str, Found]:
+    """What was found that may be given and was not yet; where a prompt does not ask by itself, about a file at hand."""
+    sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
+    return sure if alone or not sure else _about(reader, in_play, sure)
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:

@@ -1,8 +1,9 @@
 """Plots as SVG, drawn here: stacked bars over days or weeks, with a scale and dates. Styled by the page's own sheet."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import accumulate
 
 import msgspec
 
@@ -50,32 +51,46 @@ def stacked(
     well. A bar is a week from its Monday on; a day, where `since` is no more than `MOST` days before that. Weeks are
     whole: those with a day from `since` on and `before` another. None where there is nothing. `{each}` in the label is
     what a bar is of."""
-    newest = max((day for day in values if day < (before or date.max)), default=date.min)
+    end = before or date.max
+    newest = max((day for day in values if day < end), default=date.min)
     each, length = ("day", 1) if since > date.min and (newest - since).days < MOST else ("week", 7)
     start = since if length == 1 else week_of(since)
     by_bar = _together(values, len(series), week_of if length == 7 else lambda day: day)
-    asked = [bar for bar in by_bar if start <= bar and (before is None or bar < before)]
+    asked = [bar for bar in by_bar if start <= bar < end]
     if not asked:
         return None
-    newest = max(asked)
-    count = min(max((newest - min(asked)).days // length + 1, LEAST), MOST, (newest - start).days // length + 1)
-    ago = (length * back for back in range(count - 1, -1, -1))
-    shown = [newest - timedelta(days) for days in ago if newest.toordinal() > days]
+    shown = _dates_between(min(asked), max(asked), start, length)
     nothing = (0.0,) * len(series)
-    rows = [by_bar.get(bar, nothing) for bar in shown]
+    rows: list[Sequence[float]] = [by_bar.get(bar, nothing) for bar in shown]
     if sums:
-        former = [sum(row[n] for bar, row in by_bar.items() if bar < shown[0]) for n in range(len(series))]
-        rows = [former := [a + b for a, b in zip(former, row, strict=True)] for row in rows]
+        rows = _summed_up([*(row for bar, row in by_bar.items() if bar < shown[0]), *rows])[-len(shown) :]
     top = above(max(map(sum, rows)))
     width = WIDTH / len(shown)
     bars: list[Bar] = []
     for number, (day, row) in enumerate(zip(shown, rows, strict=True)):
-        parts = ", ".join(f"{name} {value:,.0f}" for name, value in zip(series, row, strict=True))
-        when = f"week of {day:%-d %b %Y}" if each == "week" else f"{day:%-d %b %Y}"
-        bars += _bars(row, round(number * width + 1, 1), round(width - 2, 1), top, f"{when}: {parts}")
+        title = _title("week of " if each == "week" else "", day, series, row)
+        bars += _bars(row, round(number * width + 1, 1), round(width - 2, 1), top, title)
     places = sorted({round(n * (len(shown) - 1) / (DATES - 1)) for n in range(DATES)})
     dates = [f"{shown[at]:%-d %b %Y}" for at in places]
     return Plot(label.format(each=each), series, bars, [_short(top), _short(top / 2), "0"], dates)
+
+
+def _dates_between(first: date, last: date, start: date, length: int) -> list[date]:
+    """Where bars of so many days stand, up to the last: from the first on, `LEAST` to `MOST`, none before the start."""
+    count = min(max((last - first).days // length + 1, LEAST), MOST, (last - start).days // length + 1)
+    ago = (length * back for back in range(count - 1, -1, -1))
+    return [last - timedelta(days) for days in ago if last.toordinal() > days]
+
+
+def _summed_up(rows: Iterable[Sequence[float]]) -> list[Sequence[float]]:
+    """Each row with all before it added."""
+    return list(accumulate(rows, lambda before, row: [a + b for a, b in zip(before, row, strict=True)]))
+
+
+def _title(lead: str, day: date, series: Sequence[str], row: Sequence[float]) -> str:
+    """What is shown of a bar that is pointed at."""
+    parts = ", ".join(f"{name} {value:,.0f}" for name, value in zip(series, row, strict=True))
+    return f"{lead}{day:%-d %b %Y}: {parts}"
 
 
 def _together(values: Values, count: int, bar_of: Callable[[date], date]) -> dict[date, list[float]]:

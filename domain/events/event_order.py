@@ -106,14 +106,8 @@ class EventOrder:
         fresh = self._fresh(came)
         if not fresh:
             return None if fresh is None else []
-        if not self._hooked and any(seen.via == "hook" for _, seen in fresh.values() if isinstance(seen, Observation)):
-            if self._last is not None:
-                return None
-            self._hooked = True
-        if not self._unattended and any(getattr(seen, "unattended", False) for _, seen in fresh.values()):
-            if self._last is not None:
-                return None
-            self._unattended = True
+        if not self._hears(seen for _, seen in fresh.values()):
+            return None
         lines = self._place_lines(fresh.values())
         if lines is None or (entries := self._keyed(fresh, lines)) is None:
             return None
@@ -130,6 +124,18 @@ class EventOrder:
         self._last = last if self._last is None else max(self._last, last)
         self._last_aside = asides[-1] if asides else self._last_aside
         return placed
+
+    def _hears(self, came: Iterable[Observed]) -> bool:
+        """Note that hooks report the session, or that a program began it, where these are the first to say so. False
+        where something was placed without knowing it."""
+        hooked, unattended = self._hooked, self._unattended
+        for seen in came:
+            hooked |= isinstance(seen, Observation) and seen.via == "hook"
+            unattended |= bool(getattr(seen, "unattended", False))
+        if self._last is not None and (hooked, unattended) != (self._hooked, self._unattended):
+            return False
+        self._hooked, self._unattended = hooked, unattended
+        return True
 
     def _fresh(self, events: Iterable[Event]) -> dict[int, tuple[Event, Observed]] | None:
         """By delivery, the events that were not seen before, of several versions the first; None where one of them is

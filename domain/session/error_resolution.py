@@ -292,9 +292,7 @@ class Resolutions:
         return self._by_change(error, at, run, heads) if covers(run, heads, error) else None
 
     def _by_change(self, error: OpenError, at: int, run: Run, heads: Iterable[str]) -> Resolved | None:
-        """What was changed since, or where it was run instead, so that what had failed went well. Where the agent says
-        that an error is none of this work's, or only another program went well, a change must bear on what the error
-        names: else nothing shows that it is mended."""
+        """What was changed since, or where it was run instead, so that what had failed went well."""
         command, began = run.command, run.began
         until = at if error.gone is None else error.gone
         # Where many errors are open, each is held against fewer steps.
@@ -311,13 +309,20 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
-        same = error.culprits.issubset(heads)
-        doubtful = ((edits or not same) and self._disowned(error)) or not (ran or same or _is_test(error.fact))
-        if doubtful and not any(_is_of_error(edit, error.fact) for _, edit in edits):
+        if not self._may_mend(error, edits, ran, heads):
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = self._mended(error, edits, ran, last)
         return found if found.change else found._replace(change=_called_otherwise(error, command))
+
+    def _may_mend(
+        self, error: OpenError, edits: Sequence[tuple[int, Edit]], ran: Sequence[str], heads: Iterable[str]
+    ) -> bool:
+        """Whether changes may be why an error is gone. Where the agent says that it is none of this work's, or only
+        another program went well, one must bear on what the error names: else nothing shows that it is mended."""
+        same = error.culprits.issubset(heads)
+        doubtful = ((edits or not same) and self._disowned(error)) or not (ran or same or _is_test(error.fact))
+        return not doubtful or any(_is_of_error(edit, error.fact) for _, edit in edits)
 
     def _mended(self, error: OpenError, edits: Sequence[tuple[int, Edit]], ran: Sequence[str], last: int) -> Resolved:
         """How the changes up to the `last` mended an error, as the agent explained it before the first that bears on

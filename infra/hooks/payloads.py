@@ -122,17 +122,14 @@ def parse_hook(
     )
     location = normalise(string(payload.get("cwd")))
     alone = any(map(is_unattended, ways)) or _is_ephemeral(payload, agent)
-    by_agent = alone or bool(common["subagent"])
-    by_client = not by_agent and name == "UserPromptSubmit" and (not looks or _by_client(payload, agent, location))
-    found = _observations(name, payload, common, "agent" if by_agent else CLIENT if by_client else "user")
+    speaker = "agent" if alone or common["subagent"] else _who_types(name, payload, agent, location, looks=looks)
+    found = _observations(name, payload, common, speaker)
     files = _written(payload) if name in _WRITTEN and AGENTS_SHELL not in ways else ()
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
-    if isinstance(payload.get("messages"), list) and name == "Stop":
-        keys = _keys_of_messages(agent, session, found)
-    else:
-        keys = _keys_of_delivery(delivery_id, len(found))
+    whole = isinstance(payload.get("messages"), list) and name == "Stop"
+    keys = _keys_of_messages(agent, session, found) if whole else _keys_of_delivery(delivery_id, len(found))
     events = tuple(
         NewEvent(
             stream=session_stream(agent, session),
@@ -157,6 +154,12 @@ def _written(payload: dict[str, Any]) -> tuple[str, ...]:
     """The transcripts that a client names. An agent's command may name any file."""
     named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
     return tuple(file for file in named if file)
+
+
+def _who_types(name: str, payload: dict[str, Any], agent: Agent, location: str, *, looks: bool) -> str:
+    """Whose word a prompt is that no agent wrote: the client's, where that cannot be ruled out."""
+    by_client = name == "UserPromptSubmit" and (not looks or _by_client(payload, agent, location))
+    return CLIENT if by_client else "user"
 
 
 def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
