@@ -96,13 +96,15 @@ def memories(
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
     p = models.memories
-    conditions = [
-        *within(p, places, or_everywhere=True),
-        *equal(p, "bucket", bucket),
-        *equal(p, "kind", kind),
-        *between(p, "occurred_at", since, before),
-        _no_copy(reader),
-    ]
+    asked = [*equal(p, "bucket", bucket), *equal(p, "kind", kind), *between(p, "occurred_at", since, before)]
+    return _listed(reader, places, asked, limit, cursor)
+
+
+def _listed(
+    reader: Reader, places: Places, asked: Sequence[Condition], limit: int, cursor: str | None
+) -> Page[MemoryItem]:
+    p = models.memories
+    conditions = [*within(p, places, or_everywhere=True), *asked]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
@@ -121,15 +123,13 @@ def memories(
 
 
 def _no_copy(reader: Reader) -> Condition:
-    """No other session holds the same turn or piece of work more fully: copies, forks and resumed ones repeat the words
-    and the moment."""
+    """No other session holds the same turn more fully: copies, forks and resumed ones repeat the words and the
+    moment."""
     rows, values = rows_of(reader, models.memories)
     clause = sql.SQL(
         "NOT EXISTS (SELECT FROM (SELECT key AS of_key, row AS of_row FROM {}) AS copied"
-        " WHERE row->>'kind' IN ('turn', 'episode') AND of_row->>'kind' = row->>'kind'"
-        " AND (of_row->>'occurred_at')::bigint = (row->>'occurred_at')::bigint"
-        " AND of_row->>'title' = row->>'title'"
-        " AND (length(of_row->>'text'), of_key) > (length(row->>'text'), key))"
+        " WHERE of_row->>'kind' = row->>'kind' AND (of_row->>'occurred_at')::bigint = (row->>'occurred_at')::bigint"
+        " AND of_row->>'title' = row->>'title' AND (length(of_row->>'text'), of_key) > (length(row->>'text'), key))"
     ).format(rows)
     return Condition(clause, values)
 
@@ -145,7 +145,9 @@ def history(
     cursor: Cursor = None,
 ) -> Page[MemoryItem]:
     """The latest turns: what was asked, and what came of it. Newest first."""
-    return memories(reader, places, kind="turn", since=since, before=before, limit=limit, cursor=cursor)
+    p = models.memories
+    asked = [*equal(p, "kind", "turn"), *between(p, "occurred_at", since, before), _no_copy(reader)]
+    return _listed(reader, places, asked, limit, cursor)
 
 
 @question("/memories/{id}", "memory")

@@ -10,7 +10,7 @@ import msgspec
 from psycopg import sql
 from psycopg.sql import Composable
 
-from memctl.api.reading.places import OF_NO_PLACE, Places, limits_of, visible
+from memctl.api.reading.places import OF_NO_PLACE, Places, is_anothers, limits_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.errors import MemctlError
@@ -201,7 +201,8 @@ def page(
     """Rows by the field `order` (a whole number, 0 where a row has none), highest first, and the next page's cursor; up
     to `longest`, whatever `limit` says.
 
-    What a limited caller may not see is left out. Raises: BadCursor.
+    What a limited caller may not see is left out, and what another member said of themselves, which no field shows: a
+    page may be shorter than asked. Raises: BadCursor.
     """
     limit, by = max(1, min(limit, longest)), _ordered_by(p, order)
     before = [Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor))] if cursor is not None else []
@@ -212,7 +213,8 @@ def page(
         binary=True,
     ).fetchall()
     after = _closed(found[limit - 1][2], found[limit - 1][0]) if len(found) > limit else None
-    return [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]], after
+    rows_of_page = [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]]
+    return [each for each in rows_of_page if not is_anothers(reader, each.row)], after
 
 
 def earlier(p: Projection[Any], order: str, cursor: str | None) -> list[Condition]:

@@ -30,7 +30,7 @@ def test_every_file_of_a_data_directory_is_in_the_register_that_forgetting_walks
 def test_the_receipt_names_backups_that_were_made_before(memctl: Memctl) -> None:
     memctl("note", "We rely on the mk4rwp81ys quay protocol everywhere.")
     done = memctl.json("forget", "--match", "the mk4rwp81ys quay protocol", "--yes")
-    assert any("backups in" in each and "made before" in each for each in done["stays"])
+    assert any("1 backup in" in each and "made before" in each for each in done["stays"])
 
 
 def test_what_is_sealed_is_opened_by_its_key_alone(memctl: Memctl, tmp_path: Path) -> None:

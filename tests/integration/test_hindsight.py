@@ -42,11 +42,11 @@ def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.
 def session(name: str, at: int) -> list[NewEvent]:
     """A command that fails, and the form of it that works."""
     told = [
-        PromptSubmitted(line="1", text="Run the tests of the ledger and say what fails"),
-        ToolCalled(line="2", tool="Bash", call="a", input={"command": "rtk bun run test"}),
-        ToolFailed(line="3", call="a", text=USAGE, exit_code=2),
-        ToolCalled(line="4", tool="Bash", call="b", input={"command": "bun run test"}),
-        ToolReturned(line="5", call="b", text="12 pass", exit_code=0),
+        PromptSubmitted(line=f"{name}-1", text="Run the tests of the ledger and say what fails"),
+        ToolCalled(line=f"{name}-2", tool="Bash", call="a", input={"command": "rtk bun run test"}),
+        ToolFailed(line=f"{name}-3", call="a", text=USAGE, exit_code=2),
+        ToolCalled(line=f"{name}-4", tool="Bash", call="b", input={"command": "bun run test"}),
+        ToolReturned(line=f"{name}-5", call="b", text="12 pass", exit_code=0),
     ]
     return [prepare(observed(payload, session=name, at=at + number)) for number, payload in enumerate(told)]
 
@@ -146,8 +146,8 @@ def test_where_memory_kept_silent_is_shown_with_the_prompt_and_why(door: Door) -
     assert (over.title, over.because) == (keyed.row.title, BECAUSE["weak"])
     assert of_three.blocks[0].memories[0].by == "files"
 
-    planned = forget.plan(door.known(), match="Why does rtk fail here?")
-    forget.forget(load_settings(), door.connection, 1, planned, None)
+    planned = forget.plan(load_settings(), door.known(), match="Why does rtk fail here?")
+    forget.forget(load_settings(), door.connection, planned, None)
     assert shown("silent") == {"two": [asked[0], ("", SILENT[""])]}, "its row holds nothing of the prompt"
 
 

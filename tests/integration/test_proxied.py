@@ -212,7 +212,7 @@ def test_a_name_is_the_whole_of_it_and_ascii_letters_alone_are_folded(api: Api) 
 def test_several_keys_of_one_name_sign_nobody_in(api: Api) -> None:
     key(api, "twin", ATLAS)
     until(lambda: look(api, "twin").status == 200, "the first")
-    second = key(api, "TWIN ")
+    second = key(api, "TWIN")
     until(lambda: look(api, "twin").status == 403, "the second")
     assert "several keys in force are called so" in look(api, "twin").text
     revoke(api, second)

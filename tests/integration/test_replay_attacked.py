@@ -216,5 +216,5 @@ def test_two_sessions_have_nothing_in_common_whatever_their_ids_are(
         append(log, 1, [msgspec.structs.replace(event, location=location) for event in told])
     drained(database_url)
     found = digests(log)
-    assert (found["episodes"][0], found["stats"][0]) == (2, 2)
+    assert (found["episodes"][0], found["stats"][0]) == (2, 4)
     assert replay.replay(database_url, None, verify=True, processes=1).equal

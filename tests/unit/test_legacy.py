@@ -287,8 +287,11 @@ def test_a_row_of_many_columns_takes_time_linear_in_them(tmp_path: Path) -> None
     assert seconds(2_000) < 4 * seconds(100) + 0.1
 
 
-def test_directories_that_transcripts_name_cost_no_more_than_their_length(tmp_path: Path) -> None:
+def test_directories_that_transcripts_name_cost_no_more_than_their_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each folder above one may be the project's: the whole name of each was written out with dashes."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     project = tmp_path / "projects" / "-w-shop"
     (project / "memory").mkdir(parents=True)
     (project / "memory" / "a.md").write_text("# A\n\nMoney is Decimal.\n")
