@@ -10,6 +10,9 @@ from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.support.provenance import RIGHTS, Provenance, trust_of
 from memctl.projections.kernel import Recorded, projection
 
+SAYINGS = 8
+"""Sayings that a claim keeps, the newest."""
+
 MEMBERS = "member:"
 
 
@@ -162,7 +165,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         sessions=seen(row.sessions, fact.stream, at, 32),
         sources=sources,
         locations=seen(row.locations, fact.location, at, LOCATIONS),
-        evidence=newest(row.evidence, saying, 8),
+        evidence=newest(row.evidence, saying, SAYINGS),
         files=_files(row.files, fact),
     )
     return msgspec.structs.replace(row, confidence=strengthened(strongest, row.counting))

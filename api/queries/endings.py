@@ -58,7 +58,7 @@ def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
 def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
     """By day of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
-    conditions = [*between(p, "ended_at", since, before), *fullest(reader, p, "ended_at")]
+    conditions = [*between(p, "ended_at", since, before), *fullest(reader, p, places, "ended_at")]
     rows, values = rows_of(reader, p, places, conditions)
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)

@@ -96,15 +96,12 @@ def memories(
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
     p = models.memories
-    asked = [*equal(p, "bucket", bucket), *equal(p, "kind", kind), *between(p, "occurred_at", since, before)]
-    return _listed(reader, places, asked, limit, cursor)
-
-
-def _listed(
-    reader: Reader, places: Places, asked: Sequence[Condition], limit: int, cursor: str | None
-) -> Page[MemoryItem]:
-    p = models.memories
-    conditions = [*within(p, places, or_everywhere=True), *asked]
+    conditions = [
+        *within(p, places, or_everywhere=True),
+        *equal(p, "bucket", bucket),
+        *equal(p, "kind", kind),
+        *between(p, "occurred_at", since, before),
+    ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
@@ -122,18 +119,6 @@ def _listed(
     return Page(items, after, places.scope)
 
 
-def _no_copy(reader: Reader) -> Condition:
-    """No other session holds the same turn more fully: copies, forks and resumed ones repeat the words and the
-    moment."""
-    rows, values = rows_of(reader, models.memories)
-    clause = sql.SQL(
-        "NOT EXISTS (SELECT FROM (SELECT key AS of_key, row AS of_row FROM {}) AS copied"
-        " WHERE of_row->>'kind' = row->>'kind' AND (of_row->>'occurred_at')::bigint = (row->>'occurred_at')::bigint"
-        " AND of_row->>'title' = row->>'title' AND (length(of_row->>'text'), of_key) > (length(row->>'text'), key))"
-    ).format(rows)
-    return Condition(clause, values)
-
-
 @question("/history", "memory")
 def history(
     reader: Reader,
@@ -145,9 +130,7 @@ def history(
     cursor: Cursor = None,
 ) -> Page[MemoryItem]:
     """The latest turns: what was asked, and what came of it. Newest first."""
-    p = models.memories
-    asked = [*equal(p, "kind", "turn"), *between(p, "occurred_at", since, before), _no_copy(reader)]
-    return _listed(reader, places, asked, limit, cursor)
+    return memories(reader, places, kind="turn", since=since, before=before, limit=limit, cursor=cursor)
 
 
 @question("/memories/{id}", "memory")

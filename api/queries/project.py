@@ -367,7 +367,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
-    work, values = rows_of(reader, p, places, fullest(reader, p, "ended_at"))
+    work, values = rows_of(reader, p, places, fullest(reader, p, places, "ended_at"))
     found = reader.connection.execute(
         sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
     )

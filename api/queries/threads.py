@@ -36,9 +36,8 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
     since = newest[0].row.started_at - LATELY_US if newest else 0
     lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
     left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
-    rows, _ = page(
-        reader, p, "started_at", [*within(p, places), lately, left, *fullest(reader, p, "ended_at")], limit=_LOOKED_AT
-    )
+    asked = [*within(p, places), lately, left, *fullest(reader, p, places, "ended_at")]
+    rows, _ = page(reader, p, "started_at", asked, limit=_LOOKED_AT)
     rows = standing(reader, "episode", rows)
     settled = several(reader, models.resolutions, [keyed.key for keyed in rows])
     tasks: dict[str, Task] = several(reader, models.tasks, [_task_of(keyed.row) for keyed in rows])

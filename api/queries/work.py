@@ -128,7 +128,7 @@ def episodes(
 def among_episodes(reader: Reader, places: Places, wanted: EpisodeFilter = ANY) -> list[Condition]:
     """Under which conditions an episode is listed: one that several sessions hold is listed once."""
     p = models.episodes
-    return [*within(p, places), *wanted.conditions(reader), *fullest(reader, p, "ended_at")]
+    return [*within(p, places), *wanted.conditions(reader), *fullest(reader, p, places, "ended_at")]
 
 
 def episodes_among(

@@ -149,10 +149,10 @@ def located(p: Projection[Any], places: Places) -> list[Condition]:
     return within(p, places) if "location" in p.row.__struct_fields__ else met_in(p, places)
 
 
-def fullest(reader: Reader, p: Projection[Any], ends: str) -> list[Condition]:
+def fullest(reader: Reader, p: Projection[Any], places: Places, ends: str) -> list[Condition]:
     """Of rows that copies of a session, forks and resumed ones have in common (their field `once`), the one that goes
-    furthest by the field `ends`, of those that the caller may see: they count once."""
-    rows, values = rows_of(reader, p)
+    furthest by the field `ends`, of those at these places that the caller may see: they count once."""
+    rows, values = rows_of(reader, p, places)
     clause = sql.SQL(
         "NOT EXISTS (SELECT FROM (SELECT key AS of_key, {once} AS of_once, coalesce({ends}, 0) AS until FROM {rows})"
         " AS copied WHERE of_once <> '' AND of_once = {once} AND (until, of_key) > (coalesce({ends}, 0), key))"

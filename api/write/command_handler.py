@@ -28,6 +28,7 @@ from memctl.domain.support.provenance import Provenance
 from memctl.infra.database import Connection, outages
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
+from memctl.projections.insights import SAYINGS
 
 _BY_PEOPLE = "say it in a terminal of your own, outside the shell of a coding agent, or in the viewer: `memctl view`"
 
@@ -105,7 +106,8 @@ class CommandHandler:
             row = one(reader, models.candidates, asked.claim)
             if row is None or row.insight is None or row.said_by is not Provenance.MEMBER or row.confirmed:
                 return False
-            return {each.member for each in row.insight.evidence} == {reader.member}
+            said = row.insight.evidence  # a full list may have pushed out what another said
+            return len(said) < SAYINGS and {each.member for each in said} == {reader.member}
 
         if not self._readers.read(alone, caller):
             raise BadCommand(why=asked.by_people, hint=_OWNERS)

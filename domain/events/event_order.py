@@ -93,8 +93,8 @@ class EventOrder:
         """Deliveries that memory answered and that have not come."""
         self._hooked = False
         """A hook has reported something. Until then no event is matched by its words, which is expensive."""
-        self._unattended = False
-        """A program began the session, as one of its events says."""
+        self._unattended: frozenset[str] = frozenset()
+        """Through whom events came that say that a program began the session. Each says it of what came so."""
 
     def place(self, events: Iterable[Event]) -> list[OrderedEvent] | None:
         """The events that are new, in order, all behind those placed before but for asides.
@@ -106,7 +106,7 @@ class EventOrder:
         fresh = self._fresh(came)
         if not fresh:
             return None if fresh is None else []
-        if not self._hears(seen for _, seen in fresh.values()):
+        if not self._hears(fresh.values()):
             return None
         lines = self._place_lines(fresh.values())
         if lines is None or (entries := self._keyed(fresh, lines)) is None:
@@ -125,13 +125,14 @@ class EventOrder:
         self._last_aside = asides[-1] if asides else self._last_aside
         return placed
 
-    def _hears(self, came: Iterable[Observed]) -> bool:
+    def _hears(self, came: Iterable[tuple[Event, Observed]]) -> bool:
         """Note that hooks report the session, or that a program began it, where these are the first to say so. False
         where something was placed without knowing it."""
         hooked, unattended = self._hooked, self._unattended
-        for seen in came:
+        for event, seen in came:
             hooked |= isinstance(seen, Observation) and seen.via == "hook"
-            unattended |= bool(getattr(seen, "unattended", False))
+            if getattr(seen, "unattended", False):
+                unattended |= {through(event.actor)}
         if self._last is not None and (hooked, unattended) != (self._hooked, self._unattended):
             return False
         self._hooked, self._unattended = hooked, unattended
@@ -271,9 +272,12 @@ class EventOrder:
             placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
             placed.extend(hooks[len(transcripts) :])
         if self._unattended:
-            placed = [_of_program(each) if _by_hook(each) else each for each in placed]
+            placed = [_of_program(each) if self._is_programs(each) else each for each in placed]
         placed.sort(key=_BY_KEY)
         return placed
+
+    def _is_programs(self, each: OrderedEvent) -> bool:
+        return _by_hook(each) and through(each.event.actor) in self._unattended
 
     def _answered(self, placed: list[OrderedEvent]) -> bool:
         """Put what memory injected behind the hook that asked for it. Its own time is taken after the search, and the

@@ -75,6 +75,11 @@ class FactBuilder:
         before it and by its time, which a copy repeats as well."""
         self.once = lineage_of(line) or (quote_hash(f"{self.once} {when}") if self.once else "")
 
+    def once_by(self, actor: str) -> str:
+        """`once` of what an actor says: what another member copies counts beside it."""
+        member = through(actor)
+        return quote_hash(f"{self.once} {member}") if self.once and member else self.once
+
     def placed(self, location: str) -> str:
         """Where a fact lies whose session was there: no path of this machine, where a key limited to projects says
         so."""
@@ -105,7 +110,7 @@ class FactBuilder:
             subagent=placed.payload.subagent,
             through=through(placed.event.actor),
             evidence=spans or (Span(placed.cite),),
-            once=self.once,
+            once=self.once_by(placed.event.actor),
             **fields,
         )
         self._facts.append(fact)

@@ -4,7 +4,7 @@ from memctl.domain.support import patterns
 
 _OF_A_PERSON = ("profile", "expertise")
 """Kinds of claims that are of a person, in whatever words."""
-_SAYS_I = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
+_SAYS_I = patterns.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
 
 
 def is_personal(text: str, kind: str = "") -> bool:

@@ -411,7 +411,7 @@ class Conversation:
             location=location,
             opening=span_of(placed, text, start, end),
             through=through(placed.event.actor),
-            once=quote_hash(f"{self._assert.once} {canonical}") if self._assert.once else "",
+            once=quote_hash(f"{once} {canonical}") if (once := self._assert.once_by(placed.event.actor)) else "",
             ended=placed.when,
             recalls=self._recalls_before(),
         )

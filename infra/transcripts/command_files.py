@@ -7,6 +7,7 @@ A clone may hold any files, and the door looks at them for each prompt. So each 
 and looked for is counted as it is done, and where the count runs out, any prompt may be a command's.
 """
 
+import codecs
 import json
 import os
 from collections.abc import Iterator
@@ -38,12 +39,14 @@ _LEAST, _MOST_OF, _ENOUGH = 4, 0.8, 25
 """Letters of its own by which a command is known, the part of them that stands in a prompt, and letters in one piece
 that are enough."""
 
-_OF_OTHERS = r"[!@]\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|!`[^`]+`|\{file:[^{}]+\}"
-_FILLED_IN = patterns.compile(rf"\$ARGUMENTS|\$\d+|\{{\{{args\}}\}}|{_OF_OTHERS}")
-"""What a client puts another text for: arguments, a command's output, a file."""
+_OF_OTHERS = r"\x00|!`[^`]+`|\{file:[^}]+\}"
+_FILLED_IN = patterns.compile(rf"\$ARGUMENTS|\$\d+|\{{\{{args\}}\}}|\{{env:[^}}]*\}}|{_OF_OTHERS}")
+"""What a client puts another text for: arguments, a variable, a command's output, a file."""
 _FILLED_BY_OTHERS = patterns.compile(_OF_OTHERS)
-"""The same, but for what the user types."""
-_A_FILE = patterns.compile(r"\s*\{file:([^{}]+)\}\s*")
+"""The same, but for what the user types or has set."""
+_BRACE = patterns.compile(r"[!@]?\{|\}")
+_VARIABLE = patterns.compile(r"\{env:[^}\n]*\}")
+_A_FILE = patterns.compile(r"\s*\{file:([^}]+)\}\s*")
 _FILLED_IN_BY = ("gemini-cli", "opencode")
 """Clients that fill in what a command printed, or what a file holds."""
 _MOST_FILES = 64
@@ -135,7 +138,7 @@ def _may_become(command: str, words: str) -> bool:
 
 def _became(command: str, words: str, budget: _Budget) -> bool:
     """Whether words are a command's text with something filled in: its pieces stand there in their order."""
-    pieces = [_plain(piece) for piece in _FILLED_IN.sub("\0", command).split("\0")]
+    pieces = [_plain(piece) for piece in _FILLED_IN.sub("\0", _without_calls(command)).split("\0")]
     own, held, at = sum(map(len, pieces)), 0, 0
     if own < _LEAST or not words.startswith(pieces[0]):
         return False
@@ -164,8 +167,22 @@ def _is_a_path(location: str) -> bool:
 
 def _is_anothers(command: str) -> bool:
     """Whether a command is nothing but what another command prints, or a file holds."""
+    command = _without_calls(command)
     own = _plain(_FILLED_IN.sub("", command))
     return len(own) < _LEAST and _FILLED_BY_OTHERS.search(command) is not None
+
+
+def _without_calls(command: str) -> str:
+    """The command with a NUL for each `@{…}` and `!{…}`, with all the braces within it. What is not closed stays."""
+    kept, end, depth, start = list[str](), 0, 0, 0
+    for found in _BRACE.finditer(command):
+        if depth or found[0] in ("!{", "@{"):
+            start = start if depth else found.start()
+            depth += -1 if found[0] == "}" else 1
+            if not depth:
+                kept += (command[end:start], "\0")
+                end = found.end()
+    return "".join((*kept, command[end:]))
 
 
 def _files_at(folder: Path, budget: _Budget) -> Iterator[Path]:
@@ -217,7 +234,8 @@ def _text_of(path: Path, most: int, budget: _Budget) -> str | None:
     except (OSError, ValueError):
         return ""
     budget.read(len(data))
-    return data.decode("utf-8", "replace").replace("\r\n", "\n") if len(data) <= most else None
+    encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    return data.decode(encoding, "replace").replace("\r\n", "\n") if len(data) <= most else None
 
 
 def _texts_in(path: Path, file: str, budget: _Budget) -> Iterator[str]:
@@ -230,6 +248,8 @@ def _texts_in(path: Path, file: str, budget: _Budget) -> Iterator[str]:
         case ".toml":
             yield from _texts_in_toml(file)
         case _:  # with comments: what stands between two quotes, be it a text or not
+            if (unset := _VARIABLE.sub("", file)) != file:  # put in before the client reads what it is
+                yield from _texts_in(path, unset, budget)
             texts = file.replace("\\\\", "\0").replace('\\"', "\1").split('"')
             named = 0
             for each in (text for text in texts if len(text) >= _LEAST):

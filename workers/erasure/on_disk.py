@@ -14,8 +14,10 @@ from uuid import UUID
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import event_id_of, hook_key, session_stream
+from memctl.domain.support.location import inside
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.files import NoRegularFile, opened
+from memctl.infra.hooks.dialects import place_of, read_asked
 from memctl.infra.hooks.spool import MAX_HEADER, BadDelivery, decode_header
 from memctl.infra.transcripts.fields import identifier, mapping
 from memctl.workers.erasure.look import Look
@@ -43,6 +45,17 @@ class OnDisk(NamedTuple):
         keys = (hook_key(self.id) + (f":{n}" if n else "") for n in range(_MOST_EVENTS))
         return {event_id_of(space_id, key) for key in keys}
 
+    def is_of(self, scope: Scope) -> bool:
+        """Whether it is of one of the sessions or places; of what is torn, whether it names one."""
+        _, payload = read_asked(self.agent, self.payload)
+        session, place = place_of(payload)
+        if session or place:
+            stream = session_stream(self.agent, session) if session else ""
+            return stream in scope.streams or any(inside(place, each) for each in scope.locations)
+        said = self.said()
+        names = [json.dumps(name, ensure_ascii=False).lower() for name in _names(scope)]
+        return any(name in said or (name[1:2] == "/" and f"{name[:-1]}/" in said) for name in names)
+
     def said(self) -> str:
         """Its words, in lower case."""
         try:
@@ -54,9 +67,7 @@ class OnDisk(NamedTuple):
 def meant(look: Look, scope: Scope, text: str, ids: frozenset[UUID] = frozenset()) -> Iterator[OnDisk]:
     """The deliveries of the look's space that hold the text, belong to the sessions or places, are that old, or are
     named by an id. None goes by a rule."""
-    quoted = [json.dumps(name, ensure_ascii=False) for name in _names(scope)]
-    inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
-    wanted = [each.lower() for each in (*quoted, *inside)]
+    wanted = bool(scope.streams or scope.locations)
     before = scope.until if scope.kind == "before" else 0
     sought = WrittenForms([text] if text else [])
     if scope.rule or not (wanted or before or text or ids):
@@ -65,8 +76,7 @@ def meant(look: Look, scope: Scope, text: str, ids: frozenset[UUID] = frozenset(
     def is_meant(each: OnDisk) -> bool:
         if each.at < before or not ids.isdisjoint(each.events(look.space_id)):
             return True
-        said = each.said() if wanted or text else ""
-        return any(name in said for name in wanted) or bool(text and sought.within(said.encode()).held)
+        return (wanted and each.is_of(scope)) or bool(text and sought.within(each.said().encode()).held)
 
     yield from filter(is_meant, _seen(look))
 

@@ -1,0 +1,110 @@
+"""What a member says of themselves comes to no other member by any way that they may ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+import servers
+from apis import serving
+from asked import Remembered
+from histories import drained
+from poisoning.test_members import Team
+
+from memctl.infra import api_keys
+from memctl.infra.database import connect
+from memctl.infra.readmodels import generations
+
+HERE = "/home/ida/private"
+SAID = {
+    "an I": "I like quillshort commit messages in every change.",
+    "a small i": "i like quillsmall commit messages in every change.",
+    "an I'm": "I'm slow to read quillmaps without their colours.",
+}
+CANARIES = {
+    name: next(word.strip(".") for word in text.split() if word.startswith("quill")) for name, text in SAID.items()
+}
+PATHS = (
+    "knowledge",
+    "insights",
+    "candidates",
+    "memories",
+    "preferences",
+    "waiting",
+    "core",
+    "consolidation",
+    "resolutions",
+    "guidance",
+    "context",
+    "activity",
+    "strategies",
+    "recalls",
+    "hindsight",
+    "history",
+    "tasks",
+    "sessions",
+    "projects",
+    "episodes",
+    "stats",
+    "health",
+    "project",
+)
+
+
+@pytest.fixture(scope="module")
+def team(
+    postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Team, dict[str, str]]]:
+    url, token = vectors
+    with servers.fresh_database(postgres_server, template=migrated_template) as database:
+        with connect(database) as connection:
+            generations.ensure_live(connection, 2)
+            scopes = ("read", "write", "ingest", "operate")
+            keys = {who: [api_keys.make(connection, "default", who, scopes)[1]] for who in ("ida", "jon")}
+        memory = Remembered(database, url, token, "none")
+        with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as api:
+            team = Team(api, database, keys)
+            events = {}
+            for text in SAID.values():
+                body = {"by": "user", "location": HERE, "text": text}
+                status, answer = team.ask("ida", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)
+                assert status == 200, answer
+                events[text] = json.loads(answer)["event_id"]
+            drained(database)
+            yield team, events
+
+
+def answers(team: Team, who: str, events: dict[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    items = json.loads(team.ask("ida", "/v1/insights?project=*&limit=200")[1])["items"]
+    known = json.loads(team.ask("ida", "/v1/memories?project=*&limit=200")[1])["items"]
+    ids = [each["id"] for each in (*items, *known)]
+    for path in PATHS:
+        for asked in ("?project=*&limit=200", "?project=*", "", f"?here={quote(HERE)}"):
+            found[f"{path}{asked}"] = team.ask(who, f"/v1/{path}{asked}")[1]
+    for id in (*ids, *events.values()):
+        for path in ("explain", "things", "memories", "events"):
+            found[f"{path}/{id}"] = team.ask(who, f"/v1/{path}/{id}")[1]
+    words = " ".join((*CANARIES.values(), "commit messages change sources"))
+    for path in ("search", "ask", "bugs"):
+        body = {"q": "commit messages in every change", "text": "x", "project": "*"}
+        found[path] = team.ask(who, f"/v1/{path}", body)[1]
+    found["hooks"] = team.given(who, HERE)
+    starts = {"hook_event_name": "SessionStart", "session_id": uuid4().hex, "cwd": HERE, "source": "startup"}
+    found["start"] = team.ask(who, "/v1/hooks/claude-code", starts)[1]
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": uuid4().hex, "cwd": HERE, "prompt": words}
+    found["prompt"] = team.ask(who, "/v1/hooks/claude-code", prompt)[1].replace(words, "")
+    return found
+
+
+@pytest.mark.parametrize("name", list(SAID))
+def test_no_answer_shows_it_to_another_member(team: tuple[Team, dict[str, str]], name: str) -> None:
+    canary = CANARIES[name]
+    own = answers(team[0], "ida", team[1])
+    assert any(canary in answer for answer in own.values())
+    shown = answers(team[0], "jon", team[1])
+    leaks = [path for path, answer in shown.items() if canary in answer]
+    assert leaks == []
