@@ -49,25 +49,25 @@ class Phase(NamedTuple):
     longest_s: float
 
 
-# Measured (`python tests/bench/sharding.py`, two busy processors).
-PROFILED = 60_000
+# Measured (`python tests/bench/sharding.py`, two quiet processors).
+PROFILED = 100_000
 PHASES: dict[str, Phase] = {
-    "planning": Phase(0.2, 0),
-    "stage 1: events": Phase(8.06, 1.5),
-    "stage 1: tables": Phase(0.21, 0.09),
-    "stage 2: facts": Phase(1.78, 0.82),
-    "stage 2: layer 2": Phase(0.24, 0.11),
-    "stage 2: layer 3": Phase(0.03, 0.03),
-    "stage 2: layer 4": Phase(0.03, 0.03),
-    "stage 2: layer 5": Phase(0.64, 0.64),
-    "stage 2: layer 6": Phase(0.23, 0.23),
-    "stage 2: tables": Phase(0.54, 0.17),
+    "planning": Phase(0.21, 0),
+    "stage 1: events": Phase(13.58, 1.53),
+    "stage 1: tables": Phase(0.41, 0.2),
+    "stage 2: facts": Phase(2.15, 0.99),
+    "stage 2: layer 2": Phase(0.27, 0.15),
+    "stage 2: layer 3": Phase(0.05, 0.05),
+    "stage 2: layer 4": Phase(0.04, 0.04),
+    "stage 2: layer 5": Phase(1.02, 1.02),
+    "stage 2: layer 6": Phase(0.36, 0.36),
+    "stage 2: tables": Phase(0.81, 0.26),
     "catching up": Phase(0.0, 0),
-    "comparing and switching": Phase(0.0, 0),
+    "comparing and switching": Phase(0.01, 0),
 }
-WORK = {1: (183.3, 77.9), 16: (192.2, 94.7)}
+WORK = {1: (160.4, 60.4), 16: (170.8, 72.7)}
 """By the number of shards: microseconds of processor time an event, of stages 1 and 2 (100,000 events, decision 95)."""
-LONGEST = {1: 77.9, 16: 8.4}
+LONGEST = {1: 60.4, 16: 5.2}
 """Of stage 2, of the longest shards of all layers together."""
 
 
