@@ -39,7 +39,9 @@ def built(folder: Path) -> dict[str, bytes]:
     source, out = folder / "source", folder / "out"
     source.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar", "HEAD"))) as committed:
-        committed.extractall(source, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Python 3.11.2 has none
+            committed.extraction_filter = tarfile.data_filter
+        committed.extractall(source)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").decode().strip()}
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(source)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
