@@ -18,6 +18,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.write.command_handler import CommandHandler
 from memctl.infra.database import Connection, connect
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 
 
@@ -59,3 +60,16 @@ def door_to(server: str, template: str, data_dir: Path, *, location: str) -> Ite
             yield Door(commands, connection, url, location)
         commands.close()
         readers.close()
+
+
+def door_at(location: str) -> Any:
+    """A fixture: a door to a database of its own, whose statements lie at that location."""
+
+    @pytest.fixture
+    def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+        data = tmp_path_factory.mktemp("data")
+        with door_to(postgres_server, migrated_template, data, location=location) as door:
+            generations.ensure_live(door.connection, 2)
+            yield door
+
+    return door

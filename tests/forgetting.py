@@ -49,10 +49,10 @@ def rated_session(log: Connection, url: str) -> str:
 def forgotten(settings: Settings, log: Connection, caller: Caller = OWNER, **asked: Any) -> forget.Forgotten:
     """What came of forgetting, which its preview had told no less of."""
     planned = forget.plan(settings, reader_of(log, "default", caller), **asked)
-    told = forget.preview(log, planned)
+    foreseen = forget.preview(log, planned)
     done = forget.forget(settings, log, planned, None)
-    assert told.events <= done.events
-    assert told.spooled <= done.spooled
+    assert foreseen.events <= done.events
+    assert foreseen.spooled <= done.spooled
     return done
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from doors import Door, door_to
+from doors import Door, door_at
 from events import observed, stated
 
 from memctl.api.assist.conversations import amended_first
@@ -26,7 +26,6 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived,
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import load_settings
 from memctl.infra.settings_model import InjectionLimits
@@ -58,12 +57,7 @@ OTHER = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    data = tmp_path_factory.mktemp("data")
-    with door_to(postgres_server, migrated_template, data, location=CRM) as door:
-        generations.ensure_live(door.connection, 2)
-        yield door
+door = door_at(CRM)
 
 
 @pytest.fixture

@@ -793,9 +793,9 @@ def test_a_preview_changes_nothing_and_what_is_counted_bounds_what_would_be(
 ) -> None:
     before = digests(log)
     reader = reader_of(log, "default", OWNER)
-    told = forget.preview(log, forget.plan(settings, reader, match="invoice"))
-    assert told.events > 0
-    assert any(each.dropped for each in told.consequences)
+    foreseen = forget.preview(log, forget.plan(settings, reader, match="invoice"))
+    assert foreseen.events > 0
+    assert any(each.dropped for each in foreseen.consequences)
     assert digests(log) == before
     stream = example(2)[0].stream
     some_of_each = [p for n, (p,) in enumerate(log.execute("SELECT event_id FROM memctl.events ORDER BY 1")) if n % 3]

@@ -81,7 +81,7 @@ def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON, space
     return file
 
 
-TOLD = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": f"Remember {PHRASE}."}
+HOOK = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": f"Remember {PHRASE}."}
 ASKED: dict[str, Any] = {
     "match": PHRASE, "session": "c", "project": "/x", "before": datetime.fromtimestamp(NOON / 1e6 + 1, UTC),
 }  # fmt: skip
@@ -94,7 +94,7 @@ def test_what_only_a_file_on_this_disk_says_is_forgotten_too_and_stays_so(
 ) -> None:
     append(log, 1, [prompt(1, "to be kept", at=1_000)])
     drained(database_url)
-    file = left(settings.data_dir / "spool", name, TOLD)
+    file = left(settings.data_dir / "spool", name, HOOK)
     [delivered] = read_spooled([file])
     assert isinstance(delivered[1], Delivery)
     late = parse(delivered[1]).events  # of a door that has read the file, and has yet to keep it
@@ -123,7 +123,7 @@ def test_what_only_a_file_says_is_forgotten_in_a_space_that_holds_nothing_yet(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
     drained(database_url)
-    file = left(settings.data_dir / "spool", "first.refused", TOLD, space="lab")
+    file = left(settings.data_dir / "spool", "first.refused", HOOK, space="lab")
     planned = forget.plan(settings, reader_of(log, "lab", OWNER), match=PHRASE)
     assert forget.preview(log, planned).spooled == 1
     assert forget.forget(settings, log, planned, None).spooled == 1
@@ -138,7 +138,7 @@ def test_forgetting_in_one_space_takes_nothing_that_waits_for_another(
     """What waits is nowhere else."""
     append(log, 1, [observed(PromptSubmitted(line="1", text=PHRASE), session="c", at=-10, location="/x")])
     drained(database_url)
-    another = left(settings.data_dir / "spool", name, TOLD, at=NOON - 9_000_000, space="others")
+    another = left(settings.data_dir / "spool", name, HOOK, at=NOON - 9_000_000, space="others")
     assert forgotten(settings, log, **{by: ASKED[by]}).events
     assert another.exists()
 
@@ -148,7 +148,7 @@ def test_what_waits_for_another_space_holds_no_receipt_open(
 ) -> None:
     append(log, 1, [prompt(1, "the zq7vkx19mw of dana")])
     drained(database_url)
-    left(settings.data_dir / "spool", "waits.delivery", TOLD, space="others")
+    left(settings.data_dir / "spool", "waits.delivery", HOOK, space="others")
     assert forgotten(settings, log, session="s1").events == 1
 
 
@@ -157,7 +157,7 @@ def test_a_forgetting_of_a_file_alone_that_was_killed_is_ended_by_the_ids_of_wha
 ) -> None:
     """Nobody knows the text any more."""
     drained(database_url)
-    file = left(settings.data_dir / "spool", "it.refused", TOLD)
+    file = left(settings.data_dir / "spool", "it.refused", HOOK)
     planned = forget.plan(settings, reader_of(log, "default", OWNER), match=PHRASE)
     with monkeypatch.context() as patched:
         patched.setattr(forgetting, "_spool_without", killed)
@@ -176,17 +176,17 @@ def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Conn
     append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "old", session="old", at=-10), prompt(3, session="b")])
     drained(database_url)
     spool = settings.data_dir / "spool"
-    told = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": "to be kept"}
-    kept = left(spool, "kept.delivery", told)
-    again = left(spool, "again.refused", {**told, "prompt": "The ZQ7VKX19MW\nharbour\tprotocol"})
+    hook = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": "to be kept"}
+    kept = left(spool, "kept.delivery", hook)
+    again = left(spool, "again.refused", {**hook, "prompt": "The ZQ7VKX19MW\nharbour\tprotocol"})
     torn = spool / "torn.damaged"
     torn.write_bytes(f"no header, but {PHRASE} all the same".encode())
     done = forgotten(settings, log, match=PHRASE)
     assert (done.spooled, again.exists(), torn.exists(), kept.exists()) == (2, False, False, True)
-    of_session = left(spool, "session.refused", {**told, "session_id": "b"})
+    of_session = left(spool, "session.refused", {**hook, "session_id": "b"})
     assert forgotten(settings, log, session="b").spooled == 1
     assert not of_session.exists()
-    old = left(spool, "old.refused", told, at=NOON - 5_000_000)
+    old = left(spool, "old.refused", hook, at=NOON - 5_000_000)
     assert forgotten(settings, log, before=datetime.fromtimestamp(NOON / 1e6 - 1, UTC)).spooled == 1
     assert (old.exists(), kept.exists()) == (False, True)
 

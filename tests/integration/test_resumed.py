@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from doors import Door, door_to
+from doors import Door, door_at
 from events import observed
 
 from memctl.api.queries.explain import explain
@@ -21,7 +20,6 @@ from memctl.api.reading.places import Places, projects_of
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived
 from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
 CRM = "/work/crm"
@@ -34,12 +32,7 @@ COPIED = (
 """Prompts and answers that a resumed session repeats."""
 
 
-@pytest.fixture
-def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    data = tmp_path_factory.mktemp("data")
-    with door_to(postgres_server, migrated_template, data, location=CRM) as door:
-        generations.ensure_live(door.connection, 2)
-        yield door
+door = door_at(CRM)
 
 
 def session(name: str, turns: tuple[tuple[str, str], ...], own: str = "", first: int = 0) -> list[NewEvent]:

@@ -5,18 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-import servers
-from apis import serving
-from asked import Remembered
 from events import observed
 from histories import drained
-from poisoning.test_members import PLAIN, Team
+from poisoning.teams import PLAIN, team_of
 
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
-from memctl.infra import api_keys
-from memctl.infra.database import connect
-from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
 
 ASKED = "Check the quillvault ledger of the contact list."
 SAID = "The quillvault ledger was wrong by two cents, of a float in totals.py: it is mended."
@@ -31,34 +24,25 @@ def test_a_copy_that_a_key_brings_stands_in_nobodys_place(
     vectors: tuple[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    url, token = vectors
-    with servers.fresh_database(postgres_server, template=migrated_template) as database:
-        with connect(database) as connection:
-            generations.ensure_live(connection, 2)
-            key = api_keys.make(connection, "default", "kim", ("read", "write", "ingest"), (PLAIN,))[1]
-            mine = [
-                observed(PromptSubmitted(line="0a", text=ASKED), session="mine", location=PLAIN),
-                observed(ResponseReceived(line="0b", text=SAID), session="mine", at=30, actor="agent", location=PLAIN),
-            ]
-            append(connection, 1, mine)
-        drained(database)
-        memory = Remembered(database, url, token, "none")
-        with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as api:
-            team = Team(api, database, {"kim": [key]})
+    mine = [
+        observed(PromptSubmitted(line="0a", text=ASKED), session="mine", location=PLAIN),
+        observed(ResponseReceived(line="0b", text=SAID), session="mine", at=30, actor="agent", location=PLAIN),
+    ]
+    data = tmp_path_factory.mktemp("api")
+    of = (postgres_server, migrated_template, vectors, data)
+    with team_of(*of, ("kim",), projects=(PLAIN,), before=mine) as team:
 
-            def shown() -> bool:
-                body = {"q": "quillvault ledger of the contact list", "project": "*", "limit": 20}
-                answer = team.ask("", f"/v1/{way}", body if way == "search" else None)[1]
-                found = json.loads(answer)["results" if way == "search" else "items"]
-                return "mine" in json.dumps(found)
+        def shown() -> bool:
+            body = {"q": "quillvault ledger of the contact list", "project": "*", "limit": 20}
+            answer = team.ask("", f"/v1/{way}", body if way == "search" else None)[1]
+            found = json.loads(answer)["results" if way == "search" else "items"]
+            return "mine" in json.dumps(found)
 
-            before = shown()
-            copied = [
-                observed(PromptSubmitted(line="0a", text=ASKED), session="theirs", location=PLAIN),
-                observed(
-                    ResponseReceived(line="0c", text=DONE), session="theirs", at=90, actor="agent", location=PLAIN
-                ),
-            ]
-            assert team.deliver("kim", copied) == {}
-            drained(database)
-            assert (before, shown()) == (True, True)
+        before = shown()
+        copied = [
+            observed(PromptSubmitted(line="0a", text=ASKED), session="theirs", location=PLAIN),
+            observed(ResponseReceived(line="0c", text=DONE), session="theirs", at=90, actor="agent", location=PLAIN),
+        ]
+        assert team.deliver("kim", copied) == {}
+        drained(team.database)
+        assert (before, shown()) == (True, True)

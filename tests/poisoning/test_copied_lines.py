@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from doors import Door, door_to
+from doors import Door, door_at
 from events import observed
 
 from memctl.api.queries.figures import by_day
@@ -21,7 +20,6 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.support.location import of_member
 from memctl.domain.support.provenance import IMPORTED, spoken_through
 from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
 CRM = "/work/crm"
@@ -38,12 +36,7 @@ OTHERS = {
 }
 
 
-@pytest.fixture
-def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    data = tmp_path_factory.mktemp("data")
-    with door_to(postgres_server, migrated_template, data, location=CRM) as door:
-        generations.ensure_live(door.connection, 2)
-        yield door
+door = door_at(CRM)
 
 
 def session(name: str, location: str, said: list[tuple[Any, str, int]]) -> list[NewEvent]:

@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-import servers
-from apis import serving
-from asked import Remembered
 from histories import drained
-from poisoning.test_members import PLAIN, Team, work
-
-from memctl.infra import api_keys
-from memctl.infra.database import connect
-from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
+from poisoning.teams import PLAIN, Team, team_of, work
 
 CLAIM = "We use quillgneiss for the stairs."
 
@@ -25,17 +17,10 @@ CLAIM = "We use quillgneiss for the stairs."
 def team(
     postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Team]:
-    url, token = vectors
-    with servers.fresh_database(postgres_server, template=migrated_template) as database:
-        with connect(database) as connection:
-            generations.ensure_live(connection, 2)
-            scopes = ("read", "write", "ingest")
-            keys = {who: [api_keys.make(connection, "default", who, scopes, (PLAIN,))[1]] for who in ("max", "liv")}
-            append(connection, 1, work("owner", PLAIN))
-        drained(database)
-        memory = Remembered(database, url, token, "none")
-        with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as api:
-            yield Team(api, database, keys)
+    data, before = tmp_path_factory.mktemp("api"), work("owner", PLAIN)
+    of = (postgres_server, migrated_template, vectors, data)
+    with team_of(*of, ("max", "liv"), projects=(PLAIN,), before=before) as team:
+        yield team
 
 
 def say(team: Team, who: str, name: str, **asked: object) -> tuple[int, str]:

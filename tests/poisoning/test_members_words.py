@@ -8,15 +8,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
-import servers
-from apis import serving
-from asked import Remembered
 from histories import drained
-from poisoning.test_members import Team
-
-from memctl.infra import api_keys
-from memctl.infra.database import connect
-from memctl.infra.readmodels import generations
+from poisoning.teams import Team, team_of
 
 HERE = "/home/ida/private"
 SAID = {
@@ -58,23 +51,16 @@ PATHS = (
 def team(
     postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Team, dict[str, str]]]:
-    url, token = vectors
-    with servers.fresh_database(postgres_server, template=migrated_template) as database:
-        with connect(database) as connection:
-            generations.ensure_live(connection, 2)
-            scopes = ("read", "write", "ingest", "operate")
-            keys = {who: [api_keys.make(connection, "default", who, scopes)[1]] for who in ("ida", "jon")}
-        memory = Remembered(database, url, token, "none")
-        with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as api:
-            team = Team(api, database, keys)
-            events = {}
-            for text in SAID.values():
-                body = {"by": "user", "location": HERE, "text": text}
-                status, answer = team.ask("ida", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)
-                assert status == 200, answer
-                events[text] = json.loads(answer)["event_id"]
-            drained(database)
-            yield team, events
+    scopes, data = ("read", "write", "ingest", "operate"), tmp_path_factory.mktemp("api")
+    with team_of(postgres_server, migrated_template, vectors, data, ("ida", "jon"), scopes=scopes) as team:
+        events = {}
+        for text in SAID.values():
+            body = {"by": "user", "location": HERE, "text": text}
+            status, answer = team.ask("ida", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)
+            assert status == 200, answer
+            events[text] = json.loads(answer)["event_id"]
+        drained(team.database)
+        yield team, events
 
 
 def answers(team: Team, who: str, events: dict[str, str]) -> dict[str, str]:

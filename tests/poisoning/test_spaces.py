@@ -175,9 +175,9 @@ def test_no_receipt_of_a_key_says_what_a_file_of_the_server_holds(
     try:
         stays = []
         for guess in (token[:9], f"{token[:8]}z"):
-            told = observed(PromptSubmitted(line="1", text=f"look at {guess}"), session=uuid4().hex, location="/w/eve")
+            asked = observed(PromptSubmitted(line="1", text=f"look at {guess}"), session=uuid4().hex, location="/w/eve")
             headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-            body = msgspec.json.encode(Delivery([sent(told)]))
+            body = msgspec.json.encode(Delivery([sent(asked)]))
             assert api.ask("/v1/events", method="POST", body=body, headers=headers)[0] == 200
             stays.append([each for each in receipt(api, key, match=guess)["stays"] if "backups" not in each])
         assert stays[0] == stays[1] == [each for each in stays[0] if "events hold it" in each]

@@ -296,11 +296,11 @@ def test_an_error_that_two_sessions_met_is_in_one_row_whatever_the_order() -> No
 
 def test_a_turn_leaves_its_files_and_values_and_no_long_text() -> None:
     """It goes to the rows of some thirty keys, and each of as many shards reads it."""
-    told = Session()
-    told.user("Where does the cart round its prices? " + "Look at every place. " * 400)
-    told.edits("/work/shop/src/cart.py", "a", "b")
-    told.says("It is `ROUND_HALF_EVEN_CENTS` in the settings. " + "And so on, and on. " * 700)
-    facts = facts_of(told.events)
+    session = Session()
+    session.user("Where does the cart round its prices? " + "Look at every place. " * 400)
+    session.edits("/work/shop/src/cart.py", "a", "b")
+    session.says("It is `ROUND_HALF_EVEN_CENTS` in the settings. " + "And so on, and on. " * 700)
+    facts = facts_of(session.events)
     [turn] = [fact for fact in facts if isinstance(fact, Turn)]
     [held] = [fact for fact in facts if isinstance(fact, KnowledgeHeld)]
     assert (held.turn, held.files) == (turn.id, turn.files)
