@@ -15,7 +15,7 @@ from memctl.domain.knowledge.graduation import (
     warrant_of,
 )
 from memctl.domain.support.bounded import clipped, newest
-from memctl.domain.support.provenance import Provenance, spoken_through
+from memctl.domain.support.provenance import LONGEST_ACTOR, Provenance, spoken_through
 from memctl.domain.support.structs import carried_over
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
@@ -115,7 +115,7 @@ def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) ->
 
 
 def _by(actor: str) -> str:
-    return clipped(actor, 20)
+    return clipped(actor, LONGEST_ACTOR)
 
 
 def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None) -> bool:

@@ -37,8 +37,8 @@ MOST_NEEDS = 20
 OF_TWO_FACTS = ("known error", "known command")
 """Kinds of which one fact says that a thing was needed, and another how it ended."""
 
-WAY, REQUEST = 24, 40
-"""Words of a way out of an error, and of a request."""
+WAY, REQUEST, WORD_COST = 24, 40, 21
+"""Words of a way out of an error, and of a request; and bytes of a word of seven letters."""
 
 
 class Hindsight(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,12 +205,16 @@ def _need(fact: KnowledgeNeeded) -> Need:
         id=str(fact.id),
         text=one_line(fact.subject, 200),
         end=str(fact.evidence[-1].event) if fact.evidence else "",
-        words=tuple(clipped(word, 21, NARROW) for word in fact.words[:REQUEST]),
+        words=_words(fact.words, REQUEST),
         calls=fact.calls,
         duration_us=fact.duration_us,
         tokens=fact.tokens,
         idle_us=fact.idle_us,
     )
+
+
+def _words(words: Sequence[str], most: int) -> tuple[str, ...]:
+    return tuple(clipped(word, WORD_COST, NARROW) for word in words[:most])
 
 
 def _held(fact: KnowledgeHeld) -> HeldMemory:
@@ -221,7 +225,7 @@ def _held(fact: KnowledgeHeld) -> HeldMemory:
         id=turn,
         memory=memory_id("turn", turn),
         text=one_line(fact.text, 200),
-        words=tuple(clipped(word, 21, NARROW) for word in fact.words[:WORDS]),
+        words=_words(fact.words, WORDS),
     )
 
 

@@ -93,7 +93,8 @@ def _id(day: int, stream: str, location: str, once: str) -> str:
     indexes=(("location", "day"), ("day",)),
 )
 def stats(row: DayStats | None, facts: Sequence[Counted]) -> DayStats:
-    """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks begun, tokens."""
+    """Counts by session, location, day and line that set the agent to work: prompts, tool uses, errors and fixes, tasks
+    begun, tokens."""
     row = copy(row) or DayStats(location=facts[0].location, day=facts[0].occurred_at // DAY, once=facts[0].once)
     for fact in facts:
         _count(row, fact)

@@ -170,7 +170,7 @@ def _api(settings: Settings) -> Iterator[Check]:
     """The API as members reach it."""
     if (wrong := api_trouble(settings)) is not None:
         yield check("api", "address", "does not answer", [wrong.what], advice=wrong.do)
-    elif settings.configured("api_url"):
+    elif settings.configured("api_url") or settings.configured("api_listen"):
         yield check("api", "address", f"{settings.api_url} [{settings.origin('api_url')}]")
 
 

@@ -28,7 +28,7 @@ def relay(settings: Settings, found: RelaySeen) -> Iterator[Check]:
         [] if found.running else ["what hooks tell waits on this disk"],
         advice="start it with `memctl relay`, or let a supervisor do so",
     )  # fmt: skip
-    stuck = [standing.why] if standing.state in ("refused", "outdated") else []
+    stuck = [standing.why] if found.refused else []
     waits = f"{number(found.waiting, 'delivery', 'deliveries')} to be sent"
     since = f"{standing.events:,} events taken since it started"
     since += f", {standing.left_out:,} left out of projects that the key is not for" if standing.left_out else ""

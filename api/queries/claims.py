@@ -328,7 +328,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
             confidence=claim.confidence,
         )
         for row, claim in claims
-        if (claim.said_by is not Provenance.MEMBER or claim.member == reader.member != "")
+        if (claim.said_by is not Provenance.MEMBER or claim.member == reader.member != "" or claim.confirmed)
         and not acts(claim.text, claim.polarity)
     ]
     found.sort(key=lambda item: (item.group, not item.said, -item.sessions))

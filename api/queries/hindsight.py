@@ -25,7 +25,7 @@ from memctl.domain.retrieval.hindsight import APART, HindsightKind, Need, Pair, 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.hindsight import Hindsight, called
-from memctl.projections.injections import Injections
+from memctl.projections.injections import Block, Injections
 
 MOST_ROWS = 5_000
 """Things that one question looks at, those needed last first."""
@@ -239,10 +239,8 @@ def _holding(row: Hindsight, need: Need) -> set[str]:
 
 def _recall(row: Hindsight, need: Need, holding: set[str], injected: Injections | None) -> Recall | None:
     """The first block that put a memory which held it before the agent, before the need was met."""
-    blocks = injected.blocks if injected is not None else ()
-    until = need.at + (need.duration_us if row.kind in ("known error", "known command") and need.end else 0)
-    for block in sorted(blocks, key=lambda block: (block.at, block.id)):
-        if block.withheld or (need.end and block.at > until):
+    for block in _blocks_before(row, need, injected.blocks if injected is not None else ()):
+        if block.withheld:
             continue
         for rank, (memory, score) in enumerate(block.memories, 1):
             if memory in holding:
@@ -250,18 +248,25 @@ def _recall(row: Hindsight, need: Need, holding: set[str], injected: Injections 
     return None
 
 
+def _blocks_before(row: Hindsight, need: Need, blocks: Sequence[Block]) -> list[Block]:
+    """Those of the blocks that came before the need was met, the first one first."""
+    until = need.at + (need.duration_us if row.kind in ("known error", "known command") and need.end else 0)
+    in_order = sorted(blocks, key=lambda block: (block.at, block.id))
+    return [block for block in in_order if not need.end or block.at <= until]
+
+
 def _unsaid(reader: Reader, row: Hindsight, need: Need) -> str:
     """Why no memory that held it was said, as far as that is recorded: of prompts, not of tools."""
     injected, holding = _blocks(reader, [need.stream]).get(need.stream), _holding(row, need)
     if injected is None:
         return "no hook of this session asked memory"
-    left = [
-        f"found at {block.hook} and left out, with a score of {score:.2f}: {BECAUSE.get(why, why)}"
-        for block in (*injected.blocks, *injected.silences)
-        for id, score, why in block.passed_over
-        if id in holding
-    ]
-    return next(iter(left), "not among what was found at a prompt; where a tool failed, nothing was sure enough to say")
+    for block in _blocks_before(row, need, (*injected.blocks, *injected.silences)):
+        if block.withheld and any(id in holding for id, _ in block.memories):
+            return f"found at {block.hook} and held back, to compare work with memory and without"
+        for id, score, why in block.passed_over:
+            if id in holding:
+                return f"found at {block.hook} and left out, with a score of {score:.2f}: {BECAUSE.get(why, why)}"
+    return "not among what was found at a prompt; where a tool failed, nothing was sure enough to say"
 
 
 def _why(row: Hindsight, pair: Pair, shared: Sequence[str]) -> str:

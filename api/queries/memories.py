@@ -356,7 +356,7 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
             return memory_id(_REMEMBERED[found.kind], str(found.item["id"]))
     found = thing(reader, wanted)
     what, key = found.kind, str(found.item["id"])
-    if what == "event" and found.item["type"] == "memory.noted":
+    if kind == "claim" and what == "event" and found.item["type"] == "memory.noted":
         return _claim_noted(reader, UUID(str(found.item["delivery_id"])))
     if kind == "thing" or what == "insight":
         return key

@@ -32,12 +32,12 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
     With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
-    newest, _ = page(reader, p, "started_at", within(p, places), limit=1)
+    among = [*within(p, places), *fullest(reader, p, places, "ended_at")]
+    newest, _ = page(reader, p, "started_at", among, limit=1)
     since = newest[0].row.started_at - LATELY_US if newest else 0
     lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
     left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
-    asked = [*within(p, places), lately, left, *fullest(reader, p, places, "ended_at")]
-    rows, _ = page(reader, p, "started_at", asked, limit=_LOOKED_AT)
+    rows, _ = page(reader, p, "started_at", [*among, lately, left], limit=_LOOKED_AT)
     rows = standing(reader, "episode", rows)
     settled = several(reader, models.resolutions, [keyed.key for keyed in rows])
     tasks: dict[str, Task] = several(reader, models.tasks, [_task_of(keyed.row) for keyed in rows])

@@ -122,28 +122,31 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
     here = {id: [each for each in versions if each.stream == stream] for id, versions in versions_by_id.items()}
     found = {id: preferred(versions) for id, versions in here.items() if versions}
     items = [
-        TimelineItem(
-            id=str(event.event_id),
-            position=event.position,
-            type=event.type,
-            actor=event.actor,
-            occurred_at=known_time(event.occurred_at),
-            recorded_at=iso(moment(event.recorded_at)),
-            source=origin_of(event),
-            payload=msgspec.to_builtins(event.payload),
+        (
+            event.occurred_at,
+            TimelineItem(
+                id=str(event.event_id),
+                position=event.position,
+                type=event.type,
+                actor=event.actor,
+                occurred_at=known_time(event.occurred_at),
+                recorded_at=iso(moment(event.recorded_at)),
+                source=origin_of(event),
+                payload=msgspec.to_builtins(event.payload),
+            ),
         )
         for event in (found[id] for id, _ in rows[:limit] if id in found)
     ]
-    items = [item for _, item in sorted(_carried(items), key=lambda each: each[0])]
-    return Page(items, str(rows[limit - 1][1]) if len(rows) > limit else None)
+    in_order = [item for _, item in sorted(_carried(items), key=lambda each: each[0])]
+    return Page(in_order, str(rows[limit - 1][1]) if len(rows) > limit else None)
 
 
-def _carried(items: Iterable[TimelineItem]) -> Iterator[tuple[str, TimelineItem]]:
-    """Each with its time, or with that of the one before it."""
-    at = ""
-    for item in items:
-        at = item.occurred_at or at
-        yield at, item
+def _carried(items: Iterable[tuple[int, TimelineItem]]) -> Iterator[tuple[int, TimelineItem]]:
+    """Each with its time (microseconds), or with that of the one before it where it came without."""
+    before = 0
+    for at, item in items:
+        before = at if at > 0 else before
+        yield before, item
 
 
 def position_of(reader: Reader, event_id: str) -> int:

@@ -230,7 +230,8 @@ def _ordered_by(p: Projection[Any], order: str) -> Composable:
 
 
 def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition] = ()) -> int:
-    """How many rows there are under these conditions, of those that the caller may see."""
+    """How many rows there are under these conditions, of those that the caller may see; what other members said of
+    themselves, which `page` leaves out, is among them."""
     rows, values = rows_of(reader, p, conditions=conditions)
     return int(single_row(reader.connection, sql.SQL("SELECT count(*) FROM {}").format(rows), values)[0])
 
@@ -276,7 +277,8 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
     found = reader.connection.execute(
         sql.SQL("SELECT key FROM {} ORDER BY key LIMIT %s").format(rows), [*values, limit]
     )
-    return [key for (key,) in found]
+    keys = [key for (key,) in found]
+    return [key for key in keys if key in several(reader, p, keys)] if reader.member else keys
 
 
 def _closed(value: int, key: str) -> str:

@@ -17,7 +17,7 @@ from memctl.api.reading.hindsight import Record as Need
 from memctl.api.reading.pages import total
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit, iso, moment
+from memctl.api.reading.views import BugHit, moment
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Outcome, TaskType
 from memctl.domain.support.wording import seen
@@ -214,12 +214,12 @@ def _find_recalls(reader: Reader, wanted: Wanted, limit: int, cursor: str | None
     since = None if wanted.since is None else Micros(wanted.since)
     most = min(limit, _SESSIONS_AT_ONCE)
     page = recalls.recalls(reader, wanted.places, said=said, since=since, limit=most, cursor=cursor)
-    begin, end = ("" if at is None else iso(moment(at)) for at in (wanted.since, wanted.before))
+    begin, end = moment(wanted.since or 0), None if wanted.before is None else moment(wanted.before)
     items = [
         Asked(each.session, each.project, block)
         for each in page.items
         for block in each.blocks
-        if begin <= block.at and (not end or block.at < end)
+        if begin <= (at := datetime.fromisoformat(block.at)) and (end is None or at < end)
     ]
     return Found(items, page.next, lambda: None)
 

@@ -41,7 +41,7 @@ from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
 from memctl.api.reading.pages import Keyed, equal, one, within
-from memctl.api.reading.pages import page as rows_of
+from memctl.api.reading.pages import page as page_of
 from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.projects import ProjectItem
@@ -467,12 +467,13 @@ class _Pages:
         found, uses = self._kept(
             reader, ("trends", places), lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
         )  # fmt: skip
-        models = stats.models_of(reader, places, *map(_start_of, (since, before))) if whole else []
+        starts = tuple(map(_start_of, (since, before)))
+        used = self._kept(reader, ("models", places, starts), lambda: stats.models_of(reader, places, *starts))
         days = {"since": str(since or ""), "before": str(before or "")}
         kept = {"project": request.query_params.get("project", "")[:4096], **days}
         return self._page(
             request, "trends.html", plots=trends.drawn(found, today, since, before), uses=uses, since=since,
-            models=models, prices=self._settings.prices,
+            models=used, prices=self._settings.prices,
             before=before, ranges=lists.ranges(today, kept),
         )  # fmt: skip
 
@@ -536,7 +537,7 @@ class _Pages:
 
     def _kept(self, reader: Reader, key: object, count: Callable[[], T]) -> T:
         """What `count` answers, or answered a while ago for who may see the same."""
-        return self._counted.of((reader.space, reader.limited_to, key), stats.version_of(reader), count)
+        return self._counted.of((reader.space, reader.limited_to, reader.member, key), stats.version_of(reader), count)
 
     def _counts(self, reader: Reader, places: Places) -> Counts:
         """What there is, counted again now and then."""
@@ -655,7 +656,7 @@ def _episodes_of(reader: Reader, session: SessionItem) -> Sequence[Keyed[Episode
         *within(_EPISODES, Places(None, "asked", tuple(session.locations))),
         *equal(_EPISODES, "stream", session.stream),
     ]
-    return rows_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]
+    return page_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]
 
 
 def _number(request: Request, name: str) -> int:

@@ -75,7 +75,7 @@ class CommandHandler:
             raise BadKey
         asked = read_command(cls, body)
         actor = caller.speaks(asked.by)
-        own = cls.own_too and asked.by == "user" and bool(caller.member)
+        own = cls is RejectKnowledge and asked.by == "user" and bool(caller.member)
         if caller.member:  # what settles a thing for everybody is not a member's to say
             asked = msgspec.structs.replace(asked, by="agent")
         if cls.by_people and asked.by != "user" and not own:

@@ -225,7 +225,7 @@ def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[Tea
     places = places_of(reader, project, here)
     for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
         first = claim.claims[0]
-        if claim.status == "verified" and not is_personal(first.text, first.kind):
+        if claim.status == "verified":
             words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
                              claim_entry(first.kind, first.polarity, first.canonical))  # fmt: skip
@@ -251,7 +251,7 @@ def _lessons(reader: Reader, places: Places) -> Iterator[TeamEntry]:
 
 
 def _made(folder: str, kind: str, text: str, said_by: str, at: int, entry: str) -> Iterator[TeamEntry]:
-    if not is_personal(text) and len(text) <= LONGEST_NOTE:
+    if not is_personal(text, kind) and len(text) <= LONGEST_NOTE:
         day = datetime.fromtimestamp(at / 1_000_000, UTC).date().isoformat()
         yield TeamEntry(id=entry, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
 

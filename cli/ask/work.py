@@ -80,6 +80,9 @@ def tasks(ask: Reading, status: str | None, only_open: bool, task_type: str | No
     memctl tasks --type bugfix --since 2026-03-01
     """
 
+    if only_open and status == "done":
+        raise click.UsageError("say one of --open and --status done")
+
     def row(item: TaskItem) -> list[Cell | str]:
         state = state_of(item.status, item.outcome)
         return [

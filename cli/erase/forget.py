@@ -208,7 +208,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
 
     if not dry_run:
         only_a_person("prunes")
-    with _opened() as (settings, reader, qdrant):
+    with _opened(only_look=dry_run) as (settings, reader, qdrant):
         days = days or settings.storage.keep_days
         if not days:
             raise click.UsageError("say --older-than DAYS, or set storage.keep_days")

@@ -77,13 +77,14 @@ def look_at(settings: Settings) -> Installation:
 
     health, api = beside(partial(_health, settings)), beside(partial(_api, settings))
     found = instance.status(settings)
-    answer, of_api = _in_time(health), _in_time(api)
-    asked = answer if found.running or settings.configured("database_url") else None
+    asked: Health | str | None = None
+    if found.running or settings.configured("database_url"):
+        asked = _in_time(health)
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
-        "" if settings.server and not found.running else _said(of_api),
+        "" if settings.server and not found.running else _said(_in_time(api)),
         None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),

@@ -41,8 +41,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     of them. Whatever spans projects is not for such a caller."""
     by_people: ClassVar[str] = ""
     """Why only a person says it, and no agent and no member of a team; empty where they may."""
-    own_too: ClassVar[bool] = False
-    """A member may all the same say it of what nobody but that member said."""
     cites: ClassVar[str] = ""
     """Field that holds the id of an event: deciding is given that one, and what comes of it is erased with it."""
 

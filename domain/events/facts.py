@@ -421,7 +421,7 @@ class KnowledgeHeld(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     """What a turn left behind that a later session may need: the files that it worked on, at most 20, and the values
     that its answer names, at most 12. Where it left neither, nothing else is said of it.
 
-    `turn` is the id of its `Turn`, `text` how its prompt begins, and `words` are the content words of all of it.
+    `turn` is the id of its `Turn`, `text` how its prompt begins, and `words` are at most 64 content words of all of it.
     Evidence: its last words, or the prompt.
     """
 

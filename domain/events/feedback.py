@@ -87,7 +87,6 @@ class RejectKnowledge(_Verdict, frozen=True, kw_only=True):
     """This does not hold: it leaves what is known and found, and does not come back by being seen again."""
 
     records: ClassVar[type[Payload]] = KnowledgeRejected
-    own_too: ClassVar[bool] = True
 
 
 @command("rate")

@@ -57,9 +57,9 @@ _GOES_ON = patterns.compile(
     r"(?:(?:waiting|holding) (?:on|for|until)\b|awaiting\b|standing by\b)|"
     r"\b(?:i(?:['’]ll| will)|will) (?:then )?(?:report|check back|follow up|continue|resume|pick|let you know|review|"
     r"merge|fold|update|finish)\b.* (?:once|when|as soon as|after|until)\b|"
-    r"\b(?:once|when|as soon as|after) .*, (?:i|we)(?:['’]ll| will)\b|"
-    r"\b(?:is|are) (?:still|currently) running\b|"
-    r"\b(?:is|are) (?:now |still |currently )?(?:in progress|under ?way|in flight)\b|"
+    r"\b(?:once|when|as soon as|after) .*, (?:i|we)(?:['’]ll| will) (?:then )?(?:report|check back|follow up|continue|"
+    r"resume|pick|let you know|review|merge|fold|update|finish)\b|"
+    r"\b(?:is|are) (?:now |still |currently )?(?:running|in progress|under ?way|in flight)[.!…]*$|"
     r"\b(?:agent|task|job|review|run|build|rewrite)s? .*\brunning in (?:the )?background\b|"
     r"\b(?:dispatched|delegated|handed (?:\w+ )?(?:off|over)) (?:\w+ ){0,4}?"
     r"to (?:\w+ ){0,2}?(?:sub-?agent|agent|worker)s?\b|"
@@ -120,7 +120,8 @@ def threads_of(
 
 def goes_on(answer: str) -> str:
     """The last of an agent's words that says that the work goes on or waits; empty where none does."""
-    last = _MARKS.sub("", answer.rstrip()[-_LONGEST_END:])
+    said = _CODE.sub("", answer) if "```" in answer or "~~~" in answer else answer
+    last = _MARKS.sub("", said.rstrip()[-_LONGEST_END:])
     for sentence in reversed(
         [" ".join(each.split()) for each in _SENTENCES.findall(last) if each.strip()][-_LAST_SENTENCES:]
     ):

@@ -4,9 +4,14 @@ from memctl.domain.support import patterns
 
 _OF_A_PERSON = ("profile", "expertise")
 """Kinds of claims that are of a person, in whatever words."""
-_SAYS_I = patterns.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
+_SAYS_I = patterns.compile(
+    r"\b[Mm]e\b|\b[Mm]yself\b|\b[Mm]y +\w|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s|"
+    r"(?:\bI|(?:^|[.!?;] *)i)(?:['’](?:m|ve|d|ll)\b| +([a-z]+))"
+)
+_IS_NO_VERB = ("and", "for", "in", "is", "of", "on", "or", "to")
+"""What stands behind an I that is a number or a name."""
 
 
 def is_personal(text: str, kind: str = "") -> bool:
     """Whether a claim of that kind, in those words, is of whoever says it."""
-    return kind in _OF_A_PERSON or _SAYS_I.search(text) is not None
+    return kind in _OF_A_PERSON or any(each[1] not in _IS_NO_VERB for each in _SAYS_I.finditer(text))

@@ -284,8 +284,10 @@ _GOES_WRONG = patterns.compile(
 """What says that something does not go as it should."""
 _WARNS = patterns.compile(r"\b(?:or|else|otherwise|unless|without|needs?|requires?)\b", patterns.I)
 """What says when it would."""
-_AT_CLAUSES = (f"{at} {cue}" for at in ("first", "then") for cue in ("scope", "ban", "must", "we", "wish", "self"))
-_RULES = frozenset(("tongue", "choice", *_AT_CLAUSES))
+_RULES = frozenset(
+    ("tongue", "choice",
+     *(f"{at} {cue}" for at in ("first", "then") for cue in ("scope", "ban", "must", "we", "wish", "self")))
+)  # fmt: skip
 """What says, where a clause begins or by its words, how things are to be done."""
 
 

@@ -526,8 +526,9 @@ class Conversation:
                 self._hand_out(turn)
 
     def _hand_out(self, turn: OpenTurn) -> None:
-        self._assert.add(turn.fact())
-        self._assert.add(turn.held())
+        fact = turn.fact()
+        self._assert.add(fact)
+        self._assert.add(turn.held(fact))
 
 
 def _error_in(words: str) -> str:

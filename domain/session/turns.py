@@ -21,7 +21,7 @@ MOST_REASONS, LONGEST_REASON = 2, 400
 """Words that lead over to the use of a tool and say why something is so which are kept, and characters of each."""
 
 FILES, VALUES, WORDS = 20, 12, 64
-"""Files that a turn worked on, values that its answer names, and words of both that are kept."""
+"""Files that a turn worked on, values that its answer names, and words of what was asked, answered and worked on."""
 
 
 class AnswerGiven(NamedTuple):
@@ -103,9 +103,9 @@ class OpenTurn:
             corrected=self.corrected,
         )
 
-    def held(self) -> KnowledgeHeld:
-        """What it leaves behind for later sessions, as it stands. It is small, for it goes to the rows of many keys."""
-        turn = self.fact()
+    def held(self, turn: Turn) -> KnowledgeHeld:
+        """What it leaves behind for later sessions, as its fact stands. That is small: it goes to the rows of many
+        keys."""
         held = KnowledgeHeld(
             id=fact_id(turn.stream, "knowledge_held", str(self.prompt.id)),
             stream=turn.stream,

@@ -247,17 +247,23 @@ def _texts_in(path: Path, file: str, budget: _Budget) -> Iterator[str]:
                 yield file.lstrip().removeprefix(_FRONT).partition(f"\n{_FRONT}")[2]
         case ".toml":
             yield from _texts_in_toml(file)
-        case _:  # with comments: what stands between two quotes, be it a text or not
-            if (unset := _VARIABLE.sub("", file)) != file:  # put in before the client reads what it is
-                yield from _texts_in(path, unset, budget)
-            texts = file.replace("\\\\", "\0").replace('\\"', "\1").split('"')
-            named = 0
-            for each in (text for text in texts if len(text) >= _LEAST):
-                with suppress(ValueError):
-                    text = json.loads('"' + each.replace("\1", '\\"').replace("\0", "\\\\") + '"')
-                    of_file = _A_FILE.fullmatch(text)
-                    named += of_file is not None
-                    yield _held(path.parent, of_file[1], budget) or text if of_file and named <= _MOST_FILES else text
+        case _:
+            yield from _texts_in_settings(path.parent, file, budget)
+            if (unset := _VARIABLE.sub("", file)) != file:  # put in, once, before the client reads what it is
+                budget.compare(len(unset))
+                yield from _texts_in_settings(path.parent, unset, budget)
+
+
+def _texts_in_settings(folder: Path, file: str, budget: _Budget) -> Iterator[str]:
+    """What stands between two quotes, be it a text or not: settings may have comments."""
+    texts = file.replace("\\\\", "\0").replace('\\"', "\1").split('"')
+    named = 0
+    for each in (text for text in texts if len(text) >= _LEAST):
+        with suppress(ValueError):
+            text = json.loads('"' + each.replace("\1", '\\"').replace("\0", "\\\\") + '"')
+            of_file = _A_FILE.fullmatch(text)
+            named += of_file is not None
+            yield _held(folder, of_file[1], budget) or text if of_file and named <= _MOST_FILES else text
 
 
 def _texts_in_toml(file: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ import logging
 import os
 import shutil
 import signal
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -40,7 +39,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
 from memctl.infra.heap import return_freed_memory
 from memctl.infra.http_lines import read_linearly
-from memctl.infra.listening import tcp_listener
+from memctl.infra.listening import tcp_listener, unix_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
@@ -289,7 +288,7 @@ async def _flush_when_quiet(collections: Collections) -> None:
 def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:
     """Serve `folder` until SIGTERM or SIGINT; everything is flushed and closed then."""
     collections = Collections(folder)
-    listener = _listen_unix(uds) if uds else tcp_listener("127.0.0.1", port)
+    listener = unix_listener(uds) if uds else tcp_listener("127.0.0.1", port)
     port = 0 if uds else listener.getsockname()[1]
     names = ["localhost", "127.0.0.1"]
     hosts = frozenset([*names, *(f"{name}:{port}" for name in names)])
@@ -312,19 +311,6 @@ def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -
         announcement.unlink(missing_ok=True)
         if uds:
             uds.unlink(missing_ok=True)
-
-
-def _listen_unix(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)  # the folder's lock is held, so a socket left there is nobody's
-    listener = socket.socket(socket.AF_UNIX)
-    previous = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-    finally:
-        os.umask(previous)
-    listener.listen()
-    listener.setblocking(False)
-    return listener
 
 
 def _announce(path: Path, content: bytes) -> None:

@@ -71,3 +71,12 @@ def test_no_delivery_goes_for_what_it_mentions(tmp_path: Path, meant: str) -> No
     (tmp_path / "spool" / f"1-{'b' * 32}.delivery").write_bytes(delivery.encode())
     look = Look(space_id=1, space="default", owner=True, data_dir=tmp_path, home="default")
     assert list(on_disk.meant(look, OTHERS[meant], "")) == []
+
+
+def test_a_session_that_only_waits_is_known_by_its_clients_own_name_for_it(tmp_path: Path) -> None:
+    payload = {"conversation_id": "mine", "hook_event_name": "beforeSubmitPrompt", "prompt": RULE}
+    delivery = Delivery("b" * 32, Micros(1), "cursor", "", json.dumps(payload).encode())
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / f"1-{'b' * 32}.delivery").write_bytes(delivery.encode())
+    look = Look(space_id=1, space="default", owner=True, data_dir=tmp_path, home="default")
+    assert on_disk.sessions_called(look, "mine") == [session_stream("cursor", "mine")]

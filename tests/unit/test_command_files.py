@@ -252,6 +252,10 @@ DEAR = {
         | {"large.txt": "é" * 250_000},
         "fix the dates, please",
     ),
+    # Where what is left without its variables was gone over again, each level took the whole file.
+    "variables within variables": (
+        {"opencode.json": f'{{"a": "{"{en" * 2_000 + "{env:" + "v:}" * 2_000}"}}'}, "fix the dates, please"
+    ),
     "a folder of many files": (
         {f".claude/commands/{number}.txt": "" for number in range(4_000)}, "fix the dates, please"
     ),

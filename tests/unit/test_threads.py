@@ -63,6 +63,11 @@ def test_work_that_goes_on_or_waits_is_left_and_is_no_success(last: str) -> None
     [
         "Waiting for the element fixes the test.",
         "The dev server is still running on port 3000.",
+        "The nightly job is still running on cron at 03:00, all tests pass.",
+        "The pagination is currently running on cursor tokens and all tests pass.",
+        "The migration is in progress bars now.",
+        "After the release, I'll be on holiday.",
+        "It holds the lock now:\n```sh\n# waiting for the lock\n```",
         "When it was waiting, the lock was held; it is released now.",
         "Once the secrets are there, you can run it again.",
         "All four agents are done.",

@@ -163,7 +163,7 @@ def _but_by_chance(connection: Connection, look: Look, table: str, hits: set[str
         return hits
     word = patterns.Pattern(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", patterns.I)
     query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s) AND {}").format(
-        sql.Identifier(table), _all_seen(look)
+        sql.Identifier(table), look.all_rows()
     )
     said: set[str] = set()
     with contextlib.suppress(psycopg.errors.UndefinedTable), connection.cursor() as cursor:
@@ -221,13 +221,6 @@ def _escaped(character: str) -> str:
     return "(?:" + "|".join("".join(f"\\x{b:02x}" for b in form.encode()) for form in forms) + ")"
 
 
-def _all_seen(look: Look) -> sql.Composable:
-    """The condition of all rows, of its space and others, that a look may see of what is recorded and folded."""
-    return sql.SQL("({} OR {})").format(
-        sql.SQL("space_id = {}").format(sql.Literal(look.space_id)), look.others_rows() or sql.SQL("false")
-    )
-
-
 def _said_elsewhere(connection: Connection, look: Look, words: Collection[str]) -> set[str]:
     """Words that events say which are not erased, or that memctl's rules are made of."""
     if not words:
@@ -237,7 +230,7 @@ def _said_elsewhere(connection: Connection, look: Look, words: Collection[str]) 
         query = sql.SQL(
             "SELECT payload, location, stream, session_id, type, actor FROM memctl.events"
             " WHERE payload IS NOT NULL AND {}"
-        ).format(_all_seen(look))
+        ).format(look.all_rows())
         found |= look_for(left)(_copied(connection, query))
     return found
 

@@ -81,7 +81,7 @@ FILES = (
     DataStore(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Leftover.ELSEWHERE, "is a backup"),
     DataStore(rf"(.*/)?{RECEIPTS}", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
     DataStore(rf"{FILE}|{PASSED_FILE}", Leftover.NAMED, "says where memory is switched off"),
-    DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
+    DataStore(r"run/relay\.(json|process)|relay\.sqlite3.*", Leftover.NAMED, "says what was sent"),
     DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
     DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.ELSEWHERE, "is a backup that is being sealed or opened"),
     DataStore(r"run/.*|keys\..*|lock", Leftover.UNOPENED, "says where programs answer"),

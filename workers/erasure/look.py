@@ -45,6 +45,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
             case _:
                 return sql.SQL("true") if self.owner else None
 
+    def all_rows(self) -> sql.Composable:
+        """The condition of all rows that it sees of what is recorded and folded, of its space and others."""
+        return sql.SQL("true") if self.owner else sql.SQL("space_id = {}").format(sql.Literal(self.space_id))
+
     def others_rows(self) -> sql.Composable | None:
         """The condition of what other spaces hold, in a table of what was folded; None: nothing is looked at."""
         return sql.SQL("space_id <> {}").format(sql.Literal(self.space_id)) if self.owner else None

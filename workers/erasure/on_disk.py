@@ -19,7 +19,6 @@ from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.files import NoRegularFile, opened
 from memctl.infra.hooks.dialects import place_of, read_asked
 from memctl.infra.hooks.spool import MAX_HEADER, BadDelivery, decode_header
-from memctl.infra.transcripts.fields import identifier, mapping
 from memctl.workers.erasure.look import Look
 
 SPOOL = "spool"
@@ -31,7 +30,7 @@ _MOST_EVENTS = 2
 
 
 class OnDisk(NamedTuple):
-    """A delivery: of which client and space (None: it has no header), when it was made, and its words in lower case."""
+    """A delivery: of which client and space (None: it has no header), when it was made, and its payload."""
 
     path: Path
     id: str
@@ -41,7 +40,7 @@ class OnDisk(NamedTuple):
     payload: bytes
 
     def events(self, space_id: int) -> set[UUID]:
-        """The ids under which a space would know what it says."""
+        """The ids under which a space would know what it says; messages that a client hands over whole have others."""
         keys = (hook_key(self.id) + (f":{n}" if n else "") for n in range(_MOST_EVENTS))
         return {event_id_of(space_id, key) for key in keys}
 
@@ -85,10 +84,7 @@ def sessions_called(look: Look, id: str) -> list[str]:
     """The streams of the sessions of that id, or stream, that only deliveries know."""
     found = list[str]()
     for each in _seen(look):
-        try:
-            session = identifier(mapping(json.loads(each.payload)).get("session_id"))
-        except (ValueError, RecursionError):
-            continue
+        session, _ = place_of(read_asked(each.agent, each.payload)[1])
         stream = session_stream(each.agent, session)
         if session and id in (session, stream):
             found.append(stream)
