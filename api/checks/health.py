@@ -395,7 +395,7 @@ def api_trouble(settings: Settings) -> Trouble | None:
                    do=do)  # fmt: skip
 
 
-_ANSWERS = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+_ANSWERS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 """With which memctl answers who asks whose a token is: this machine may have none."""
 
 

@@ -64,7 +64,8 @@ class Outbox(Record, frozen=True, kw_only=True):
 
 
 class ModelUse(Record, frozen=True, kw_only=True):
-    """Sessions by the model that each used last, and their tokens; `model` is empty where the client names none."""
+    """Sessions by the model that each used last, and their tokens; `model` is empty where the client names none. What a
+    fork or a resumed session repeats counts in each, which the totals count once."""
 
     model: str
     sessions: int

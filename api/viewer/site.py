@@ -421,11 +421,13 @@ class _Pages:
         feedback = one(reader, models.memory_feedback, str(found.item.get("memory_id") or id))
         pinned = said == "pin" or (said != "unpin" and feedback is not None and feedback.pinned)
         offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
-        words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
+        claim = queries.id_of(reader, "claim", id) if {"holds", "wrong"}.intersection(offered) else ""
+        words = queries.words_of(reader, claim) if "holds" in offered else ""
+        settled = one(reader, models.memory_feedback, claim) if claim else feedback
         return partial(
             render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
             bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
-            offered=offered, words=words, feedback=feedback, at="things", project=ANYWHERE,
+            offered=offered, words=words, feedback=feedback, settled=settled, at="things", project=ANYWHERE,
         )  # fmt: skip
 
     def event(self, reader: Reader, request: Request) -> Draw:

@@ -49,7 +49,7 @@ class EventsRefused(MemctlError):
 class NotTaken(EventsRefused):
     """The team's API does not take this: {why}."""
 
-    # `why` is one of the reasons of `memctl.api.write.remote_ingest`, and quotes nothing.
+    # `why` is a reason of `memctl.api.write.remote_ingest`, or names a space. It quotes nothing that was said.
 
 
 class WriteResult(msgspec.Struct, frozen=True):

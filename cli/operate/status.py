@@ -328,9 +328,10 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
 
     found, health = look.status, look.health
     known = _NO_HEALTH if health is None else _health_as_json(health)
+    relayed = look.relay is not None and look.relay.running
     return {
-        "running": found.running or (look.relay is not None and look.relay.running),
-        "well": (found.well or found.elsewhere) and not (known["troubles"] or look.api),
+        "running": found.running or relayed,
+        "well": (found.well or found.elsewhere or relayed) and not (known["troubles"] or look.api or needs_a_person),
         "api": look.api,
         "data_dir": str(found.places.data),
         "relay": None
