@@ -261,7 +261,7 @@ def test_every_file_is_looked_through_for_the_owner_alone_and_none_that_holds_se
     settings: Settings, log: Connection
 ) -> None:
     names = {
-        "spool/torn.damaged", "log/worker.log", "receipts.jsonl", FILE, PASSED_FILE, "relay.json", "imports/a",
+        "spool/torn.damaged", "log/worker.log", "receipts.jsonl", FILE, PASSED_FILE, "run/relay.json", "imports/a",
         "run/api", "keys.json", "keys.damaged", "lock", "config.toml", "first-run", "models/a.onnx", "left by somebody",
     }  # fmt: skip
     known = {register.place_of(name, register.FILES) for name in names}
