@@ -302,8 +302,7 @@ def sizes(reader: Reader) -> dict[str, int]:
     row = single_row(
         reader.connection,
         "SELECT pg_database_size(current_database()), (SELECT sum(pg_total_relation_size(name))::bigint"
-        "  FROM (SELECT name FROM memctl.partitions"
-        "        UNION ALL VALUES ('memctl.deliveries'::regclass), ('memctl.compacted_deliveries')) AS t(name)),"
+        "  FROM (SELECT name FROM memctl.partitions UNION ALL SELECT 'memctl.deliveries') AS t(name)),"
         " pg_total_relation_size('memctl.embeddings'),"
         " (SELECT coalesce(sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass)), 0)::bigint"
         "  FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$')",

@@ -55,9 +55,6 @@ WHERE e.position <= %(upto)s AND d.position IS NULL
 UNION ALL
 SELECT d.position FROM memctl.deliveries d WHERE d.position <= %(upto)s
     AND NOT EXISTS (SELECT FROM memctl.events e WHERE e.position = d.position)
-UNION ALL
-SELECT d.position FROM ONLY memctl.deliveries d JOIN memctl.compacted_deliveries USING (space_id, event_id)
-WHERE d.position <= %(upto)s
 ORDER BY 1"""
 
 _TRIGGERS = {

@@ -26,7 +26,6 @@ from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.log.append import append
-from memctl.infra.log.compaction import Compaction
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.partitions import make_partitions
 from memctl.infra.log.read import read_stream
@@ -72,8 +71,6 @@ class Log:
         self.connection: Connection = connect(self.url)
         self.events = 0
         self.parted = schema is None
-        self.compacted = 0.0
-        """Bytes of Postgres' own log for a delivery that was moved."""
 
     def fill(self, upto: int) -> None:
         """Append small events until there are so many, by several connections."""
@@ -85,8 +82,6 @@ class Log:
         for thread in threads:
             thread.join()
         self.events = upto
-        if self.parted:
-            self._compact()
         self.connection.execute("VACUUM (ANALYZE) memctl.events")
         self.connection.execute("VACUUM (ANALYZE) memctl.deliveries")
         self.connection.execute("CHECKPOINT")
@@ -99,15 +94,6 @@ class Log:
                 connection.execute(FILL, given)
                 if self.parted:  # as the workers' sweeper does
                     make_partitions(connection)
-
-    def _compact(self) -> None:
-        """Move deliveries as the workers' sweeper does."""
-        compaction, moved, before = Compaction(), 0, self.written()
-        compaction.begin_if_due(self.connection)
-        while compaction.under_way:
-            moved += compaction.work(self.connection, 60)
-        if moved:
-            self.compacted = (self.written() - before) / moved
 
     def written(self) -> int:
         """Bytes that Postgres has put into its own log, of all databases."""
@@ -176,7 +162,6 @@ def measure(logs: dict[str, Log]) -> dict[str, Any]:
             "of a batch, µs of its server process": round(statistics.mean(worked_batched[name]), 1),
             "reading a stream, µs an event": round(statistics.median(read[name]), 2),
             "of a batch, bytes of WAL an event": round(statistics.mean(written[name])),
-            "moved, bytes of WAL a delivery": round(logs[name].compacted),
         }
         for name in logs
     }

@@ -80,6 +80,7 @@ def test_an_upgrade_leaves_every_table_as_it_was_and_the_log_goes_on(
     with connect(postgres_url) as old:  # another one: what pg_dump sets holds for a connection
         columns = columns_of(old)
         del columns["schema_version"]
+        columns.pop("compacted_deliveries", None)  # its rows are deliveries', too
         before = rows_of(old, columns)
     assert len(before["events"]) > 20
     migrate(postgres_url)

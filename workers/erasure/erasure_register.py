@@ -61,7 +61,7 @@ class DataStore(NamedTuple):
 TABLES = (
     DataStore(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
     DataStore("events", Leftover.NOTHING, "is the log"),
-    DataStore("(compacted_)?deliveries", Leftover.NAMED, "keeps ids, so that none comes twice"),
+    DataStore("deliveries", Leftover.NAMED, "keeps ids, so that none comes twice"),
     DataStore("processing", Leftover.DROPPED, "says what processors worked on"),
     DataStore("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
     DataStore("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),

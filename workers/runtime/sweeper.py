@@ -7,7 +7,6 @@ from collections.abc import Callable
 from redis import Redis
 
 from memctl.infra import queue
-from memctl.infra.log.compaction import Compaction
 from memctl.infra.log.partitions import make_partitions
 from memctl.workers.folding.drain import Drainer
 
@@ -19,10 +18,7 @@ LONGEST_PAUSE_S = 30.0
 """How long it waits at most after a sweep that failed."""
 
 PARTITIONS_EVERY = 60
-"""Sweeps from one look at the log's partitions and deliveries to the next."""
-
-COMPACTING_S = 0.2
-"""How long a sweep moves deliveries, where that is due."""
+"""Sweeps from one look at the log's partitions to the next."""
 
 
 class Sweeper:
@@ -35,7 +31,6 @@ class Sweeper:
         self._installation = installation
         self._queue_down = False
         self._sweeps = 0
-        self._compaction = Compaction()
 
     def run(self, stop: threading.Event) -> None:
         """Sweep until asked to stop; a fault is logged and tried again with growing pauses."""
@@ -50,8 +45,7 @@ class Sweeper:
                 self._drainer.close()
 
     def sweep(self) -> None:
-        """Move the mark, and wake (or drain) every shard behind it. Now and then make partitions ahead, and move
-        deliveries out of the way of appends."""
+        """Move the mark, and wake (or drain) every shard behind it. Now and then make partitions ahead."""
         from redis.exceptions import RedisError
 
         behind = self._drainer.behind()
@@ -69,8 +63,5 @@ class Sweeper:
                 if self._drainer.attempt(stage, shard) and stage == 2:
                     self._moved()
         self._sweeps += 1
-        if self._sweeps % PARTITIONS_EVERY == 1:
-            if (made := make_partitions(self._drainer.connection)) > 0:
-                log.info("made %d partitions of the log", made)
-            self._compaction.begin_if_due(self._drainer.connection)
-        self._compaction.work(self._drainer.connection, COMPACTING_S)
+        if self._sweeps % PARTITIONS_EVERY == 1 and (made := make_partitions(self._drainer.connection)) > 0:
+            log.info("made %d partitions of the log", made)
