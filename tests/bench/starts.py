@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import machine
-from hooks import Memory, run
+from hooks import Memory, proportional, run
 
 HELPS = 4
 """Times that the help is asked for in each turn, in turn with the bare interpreter."""
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     line = [str(Path(sys.executable).with_name("memctl")), "--help"]
-    helps, bare, first, again = [], [], [], []
+    helps, bare, first, again, resident = [], [], [], [], 0
     for _ in range(given.turns):
         with tempfile.TemporaryDirectory(prefix="memctl-bench-") as folder:
             one = Memory(Path(folder) / "data")
@@ -50,6 +50,7 @@ def main() -> None:
             for took in (first, again):
                 try:
                     took.append(started(one))
+                    resident = proportional(one)["everything"]
                 finally:
                     one("down")
     figures: dict[str, Any] = {
@@ -58,6 +59,7 @@ def main() -> None:
         "memctl --help (ms)": round(middle(helps) * 1e3, 1),
         "memctl up from nothing (s)": round(middle(first), 2),
         "memctl up again (s)": round(middle(again), 2),
+        "resident with nothing remembered (MB)": resident,
     }
     for name, value in figures.items():
         print(f"{name:<28} {value}")

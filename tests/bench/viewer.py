@@ -112,6 +112,7 @@ def main() -> None:
         figures["memory"] = wait_for_words(memory)
         told = memory("config", "--json")
         figures["pages"] = measure(memory, told["api_url"], told["api_token"], given.turns, given.shots)
+        figures["forget one memory (s)"] = forgotten(memory, told["api_url"], told["api_token"])
     print(*table(figures), sep="\n")
     if given.json:
         given.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -166,6 +167,19 @@ def measure(memory: Memory, url: str, token: str, turns: int, shots: Path | None
         for name, seen in painted(client, pages, turns, shots):
             found[name] |= seen
         return found | {f"`{FIGURES}`": served(memory, client, FIGURES, turns)}
+
+
+def forgotten(memory: Memory, url: str, token: str) -> list[float]:
+    """Seconds of `memctl forget` of one memory as a whole, by itself, from the shortest to the longest of a few."""
+    answer = httpx.get(
+        f"{url}/v1/memories", headers={"Authorization": f"Bearer {token}"}, params={"limit": 3}, timeout=60
+    )
+    took = []
+    for each in answer.json()["items"]:
+        began = time.perf_counter()
+        memory("forget", "--id", each["id"], "--yes", "--json")
+        took.append(round(time.perf_counter() - began, 2))
+    return sorted(took)
 
 
 def busy(pids: dict[str, int]) -> float:
@@ -282,6 +296,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
     for name, found in figures["pages"].items():
         yield f"| {name} | {' | '.join(str(found.get(column, '')) for column in columns)} |"
     yield ""
+    yield f"forgetting one memory took {figures['forget one memory (s)']} s"
     for name, (column, bound) in BOUNDS.items():
         if (value := figures["pages"][name].get(column)) is not None:
             yield f"{name}: {column} {value}, to be at most {bound}"
