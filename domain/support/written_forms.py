@@ -80,6 +80,7 @@ _MARKS_LEFT = patterns.compile(r"[\x{300}-\x{36f}]+")
 _PIECES, _PIECE_LENGTH = 2, 5
 """Words of a text, the longest ones, of which at least one begins or ends so in a text that is read without prefixes,
 and how many letters of it are looked for."""
+_HEX = patterns.compile(r"[0-9a-f]+")
 _JOINED = patterns.compile(rb"""["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
 """What stands within words of a string that is written in parts."""
 _COUNTED = patterns.compile(rb"[ \t]*((?:[^\s:]{1,100}:)?)([0-9]{1,7})(\t|\xe2\x86\x92|[:|)]|  | \|)")
@@ -132,6 +133,8 @@ class WrittenForms:
         alone = any(" " not in text.strip() for text in asked)
         self._pieces = None if self._of_signs or alone or "" in ends else Literals(ends)
         self._literals = Literals([*self._plain, *self._encoded])
+        self.may_be_ids = any(map(_HEX.fullmatch, self._plain))
+        """Whether one could stand within an id."""
 
     def within(self, data: bytes) -> Found:
         """Which of the texts stand in those bytes, of UTF-8."""

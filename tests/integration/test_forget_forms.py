@@ -199,6 +199,19 @@ def test_the_receipt_names_what_keeps_a_path_on_purpose(settings: Settings, log:
     assert not any(WORD in each for each in done.stays)
 
 
+@pytest.mark.parametrize("others_say_it", [False, True])
+def test_a_word_of_one_event_is_named_where_it_stays_unless_others_say_it(
+    settings: Settings, log: Connection, database_url: str, others_say_it: bool
+) -> None:
+    (appended,) = append(log, 1, [prompt(1, f"work on {WORD}", session="a")])
+    append(log, 1, [prompt(2, f"so {WORD} it is" if others_say_it else "something else", session="b")])
+    drained(database_url)
+    (settings.data_dir / "off.json").write_text(f'{{"projects": ["/w/{WORD}"]}}')
+    (id,) = log.execute("SELECT event_id FROM memctl.events WHERE position = %s", [appended.position]).fetchone() or ()
+    done = forgotten(settings, log, id=str(id))
+    assert any("off.json" in each for each in done.stays) is not others_say_it
+
+
 @pytest.mark.filled
 def test_every_table_is_in_the_register(log: Connection) -> None:
     names = tables(log)
@@ -243,7 +256,7 @@ def test_every_table_is_asked_for_the_rows_of_the_space_alone_that_something_is_
     others = space_id(log, "others")
     shared = []
     for table in tables(log):
-        if table == "events":  # its texts are asked for by `erase.holding`
+        if table in ("events", register.IDS):  # texts of the one are asked for by `erase.holding`, the other has none
             continue
         with alone_in(log, table, others, "others") as of_a_space:
             assert not found(log, owner.as_key(), table), table
@@ -255,6 +268,14 @@ def test_every_table_is_asked_for_the_rows_of_the_space_alone_that_something_is_
         with alone_in(log, table, 1, "default"):
             assert found(log, owner.as_key(), table), table
     assert {"api_keys", "checkpoints", "receipts", "spaces", "memories_g1"}.isdisjoint(shared)
+
+
+def test_the_table_of_ids_is_looked_through_for_what_may_be_one(settings: Settings, log: Connection) -> None:
+    (appended,) = append(log, 1, [prompt(1, f"so {WORD} it is")])
+    (id,) = log.execute("SELECT event_id FROM memctl.events WHERE position = %s", [appended.position]).fetchone() or ()
+    for text, named in ((WORD, False), (str(id), True), (str(id)[:8], True)):
+        stays = register.what_stays(log, Look.of_owner(settings, 1), WrittenForms([text]), folded=True)
+        assert any(each.startswith("the table deliveries") for each in stays) is named, text
 
 
 def test_every_file_is_looked_through_for_the_owner_alone_and_none_that_holds_secrets(

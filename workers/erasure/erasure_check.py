@@ -19,6 +19,7 @@ from memctl.domain.events.observations import Observation
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
+from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction.scanner import scanner
@@ -33,6 +34,9 @@ MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 
 MOST_FORMS = 50
 """Words that are looked for in every form of writing."""
+
+POSITIONS = 20_000
+"""Positions of the log that are read at once, from the newest on, until every word was met."""
 
 _WORD = patterns.compile(r"[^\W_]{6,}")
 LONGEST = 40
@@ -118,10 +122,14 @@ def found_in(connection: Connection, look: Look, probe: Probe, qdrant: QdrantCli
     return places
 
 
-def unsaid(connection: Connection, look: Look, words: Iterable[str]) -> list[str]:
-    """Those of the words that say most and that nothing else says."""
-    rare = [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
-    return sorted(set(rare) - _said_elsewhere(connection, look, rare))
+def that_say_most(words: Iterable[str]) -> list[str]:
+    """Those of the words that say most."""
+    return [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
+
+
+def unsaid(connection: Connection, look: Look, words: Collection[str]) -> list[str]:
+    """Those of the words that nothing else says."""
+    return sorted(set(words) - _said_elsewhere(connection, look, words))
 
 
 def _is_distinctive(word: str) -> bool:
@@ -225,13 +233,17 @@ def _said_elsewhere(connection: Connection, look: Look, words: Collection[str]) 
     """Words that events say which are not erased, or that memctl's rules are made of."""
     if not words:
         return set()
-    found = look_for(words)(iter(rules.sources()))
-    if left := set(words) - found:
+    sought = set(words)
+    looked = look_for(sought)
+    found = looked(iter(rules.sources()))
+    upto = int(last_position(connection))
+    while upto > 0 and found < sought:
         query = sql.SQL(
             "SELECT payload, location, stream, session_id, type, actor FROM memctl.events"
-            " WHERE payload IS NOT NULL AND {}"
-        ).format(look.all_rows())
-        found |= look_for(left)(_copied(connection, query))
+            " WHERE position > {} AND position <= {} AND payload IS NOT NULL AND {}"
+        ).format(upto - POSITIONS, upto, look.all_rows())
+        found |= looked(_copied(connection, query))
+        upto -= POSITIONS
     return found
 
 

@@ -7,7 +7,7 @@ it stands in one of those, or in an event in a form that people read otherwise, 
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -58,10 +58,13 @@ class DataStore(NamedTuple):
     why: str
 
 
+IDS = "deliveries"
+"""The table that holds ids and numbers, and no word."""
+
 TABLES = (
     DataStore(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
     DataStore("events", Leftover.NOTHING, "is the log"),
-    DataStore("deliveries", Leftover.NAMED, "keeps ids, so that none comes twice"),
+    DataStore(IDS, Leftover.NAMED, "keeps ids, so that none comes twice"),
     DataStore("processing", Leftover.DROPPED, "says what processors worked on"),
     DataStore("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
     DataStore("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),
@@ -108,6 +111,20 @@ def drop_from_books(connection: Connection, look: Look, sought: WrittenForms) ->
         )
 
 
+def named(connection: Connection, look: Look, words: Collection[str]) -> list[str]:
+    """Those of the words that stand, in some form, where the rules let something stay or drop it."""
+    sought, held = WrittenForms(words), set[str]()
+    if not words:
+        return []
+    for _, table in (*_tables(connection, Leftover.DROPPED), *_tables(connection, Leftover.NAMED)):
+        if sought.may_be_ids or table != IDS:
+            held.update(*(sought.within(row).held for _, row in _rows(connection, table, look)))
+    for place, file in files_of(look.data_dir) if look.owner else ():
+        if place.rule is Leftover.NAMED:
+            held.update(*(sought.within(block).held for block in _blocks(file)))
+    return sorted(held)
+
+
 def what_stays(connection: Connection, look: Look, sought: WrittenForms, *, folded: bool) -> list[str]:
     """Where something of it stays in some form, and why, in words that do not repeat it.
 
@@ -116,7 +133,9 @@ def what_stays(connection: Connection, look: Look, sought: WrittenForms, *, fold
     places = list(_in_events(connection, look.space_id, sought)) if folded else []
     rules = [Leftover.NOTHING, Leftover.NAMED] if folded else [Leftover.NAMED]
     for place, table in (each for rule in rules for each in _tables(connection, rule)):
-        if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, look)):
+        if table == "events" or (table == IDS and not sought.may_be_ids):
+            continue
+        if any(sought.within(row).held for _, row in _rows(connection, table, look)):
             places.append(f"the table {table}, which {place.why}")
     for place, file in files_of(look.data_dir) if look.owner else ():
         if place.rule is Leftover.NAMED and any(sought.within(block).held for block in _blocks(file)):

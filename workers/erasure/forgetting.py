@@ -448,10 +448,13 @@ def _with_what_came(
 def _what_stays(settings: Settings, connection: Connection, plan: Plan, probe: Probe) -> list[str]:
     """What the receipt says of forms that stay. Books of work that hold some lose those rows, and plain backups that a
     crash left behind go."""
-    said = probing.unsaid(connection, plan.look, probe.words)
+    folded = plan.scope.kind in ("match", "session", "project")
+    words = probing.that_say_most(probe.words)
+    if not folded:  # few stand where anything stays; whether others say them takes a look through the log
+        words = register.named(connection, plan.look, words)
+    said = probing.unsaid(connection, plan.look, words)
     sought = WrittenForms([plan.text, *said] if plan.text else said)
     register.drop_from_books(connection, plan.look, sought)
-    folded = plan.scope.kind in ("match", "session", "project")
     in_use = sealed.clear(settings.data_dir)
     return [
         *register.what_stays(connection, plan.look, sought, folded=folded),
