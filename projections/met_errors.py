@@ -65,19 +65,19 @@ class MetError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The failures of other sessions than that one, newest first."""
         return tuple(each for each in self.failures if each.stream != stream)
 
-    def standing(self, stream: str) -> MetFailure | None:
-        """The newest failure of another session that was said to be nobody's, first of those whose session went on past
-        it; None where one was mended since."""
+    def standing(self, stream: str) -> list[MetFailure]:
+        """The failures of other sessions that were said to be nobody's, newest first, those before others whose session
+        went on past it; none where one was mended since."""
         said = [each for each in self.before(stream) if each.said]
         if not said or said[0].said_at <= self.mended_at:
-            return None
-        return next((each for each in said if each.passed and each.said_at > self.mended_at), said[0])
+            return []
+        return sorted((each for each in said if each.said_at > self.mended_at), key=lambda each: not each.passed)
 
-    def cured(self, stream: str) -> MetFailure | None:
-        """The newest failure of another session of which is known what it came of, or which command ended it. An edit
-        that nobody explained was of that session's own code."""
+    def cured(self, stream: str) -> list[MetFailure]:
+        """The failures of other sessions of which is known what they came of, or which command ended them, newest
+        first. An edit that nobody explained was of that session's own code."""
         known = (each for each in self.before(stream) if each.cause or each.why or each.change.startswith(RAN))
-        return next((msgspec.structs.replace(each, cause=each.cause or each.why) for each in known), None)
+        return [msgspec.structs.replace(each, cause=each.cause or each.why) for each in known]
 
     def stayed(self, stream: str) -> int:
         """In how many other sessions it came, where none of them ended it."""

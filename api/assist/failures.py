@@ -201,21 +201,22 @@ def _standing(
     return Met(first.key, first.text, failure, len(found), len(verdicts), "standing")
 
 
-def _unasked(failure: MetFailure | None) -> MetFailure | None:
-    """The failure, where what the agent said of it may be given unasked: it asks for nothing, and names no address. A
-    command or a change that acts, or holds an order, is left out."""
-    if failure is None or any(acts(each, -1) or might_be_obeyed(each) for each in (failure.said, failure.cause)):
-        return None
-    ways = (failure.passed, failure.change)
-    passed, change = ("" if acts(each) or might_be_obeyed(each) else each for each in ways)
-    return msgspec.structs.replace(failure, passed=passed, change=change)
+def _unasked(failures: Iterable[MetFailure]) -> MetFailure | None:
+    """The first of which may be given unasked what the agent said: it asks for nothing, and names no address. A command
+    or a change that acts, or holds an order, is left out."""
+    for failure in failures:
+        if not any(acts(each, -1) or might_be_obeyed(each) for each in (failure.said, failure.cause)):
+            ways = (failure.passed, failure.change)
+            passed, change = ("" if acts(each) or might_be_obeyed(each) else each for each in ways)
+            return msgspec.structs.replace(failure, passed=passed, change=change)
+    return None
 
 
 def _cured(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str) -> Met | None:
     """What an exact message came of, or which change ended it, wherever it stands in the output."""
     for each in lines:
         row = rows.get(each.key)
-        failure = _unasked(row.cured(stream)) if row is not None else None
+        failure = _unasked(row.cured(stream) if row is not None else ())
         if row is None or failure is None or not (failure.cause or (failure.change and each.names)):
             continue  # of what names nothing a way out once is chance
         if not (failure.why or says_why(each)):
