@@ -152,6 +152,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Whether more is asked for than an answer: then each session that was found has its place."""
         return self.on_request and self.limit > answering.FEW
 
+    @property
+    def among(self) -> int:
+        """Results among which the best are: fewer asked for are the first of those that `FEW` would be."""
+        return max(self.limit, answering.FEW) if self.on_request else self.limit
+
     def takes(self, row: Memory) -> bool:
         """Whether a memory is among those asked for."""
         return (
@@ -262,13 +267,15 @@ class Engine:
         weight: dict[str, float] = {}
         if question.on_request:
             # Another profile has an order and scores of its own.
-            most = question.limit + RIVALS
+            most = question.among + RIVALS
             ordered = question.profile == "bounded"
             chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=question.deep)
-            chosen = chosen[: question.limit]
+            chosen = chosen[: question.among]
         by_id = {each[0].id: each for each in chosen}
         followed = _followed(rows, {id: class_ for id, (_, class_) in by_id.items()}) if question.on_request else {}
         chosen = [by_id[id] for id in newest_first(by_id, followed)]
+        if question.on_request:
+            chosen = chosen[: question.limit]
         return Ranking(meant, chosen, rows, gathered.degraded, weight, followed)
 
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
@@ -378,7 +385,7 @@ def _shortlist(question: Question, gathered: Gathered) -> list[Candidate]:
     rows cost more than ranks."""
     worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
     worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
-    most = question.limit + CANDIDATES * (DEEPER_ON_REQUEST if question.on_request else 1)
+    most = question.among + CANDIDATES * (DEEPER_ON_REQUEST if question.on_request else 1)
     return worth if question.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
 
 

@@ -30,6 +30,7 @@ from memctl.api.reading.pages import BadCursor
 from memctl.api.reading.places import Places, UnknownProject, places_of
 from memctl.api.reading.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
 from memctl.api.reading.views import Found, SearchAnswer
+from memctl.api.search import engine as engines
 from memctl.api.search.engine import Engine, Question, UnknownProfile
 from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged
 from memctl.domain.retrieval.ranking import PROFILES
@@ -195,6 +196,18 @@ def test_a_time_in_the_query_brings_what_happened_then_to_the_front(read: Read, 
     first = search(read, engine, "what was done on 2026-03-03").results[0]
     assert first.occurred_at.date().isoformat() == "2026-03-03"
     assert "from" in first.why
+
+
+@pytest.mark.parametrize("query", ["money rounding Decimal", "how were the tiles of Iceland made smaller", "the export"])
+def test_who_asks_for_fewer_results_is_given_the_first_of_the_same(
+    read: Read, engine: Engine, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "RIVALS", 1)  # this memory is small
+    five = [(found.id, found.score, found.class_) for found in search(read, engine, query, "*").results]
+    assert len(five) >= 3
+    for fewer in range(1, 5):
+        given = search(read, engine, query, "*", limit=fewer).results
+        assert [(found.id, found.score, found.class_) for found in given] == five[:fewer]
 
 
 def test_a_search_is_narrowed_by_kind_and_time(read: Read, engine: Engine) -> None:
