@@ -418,8 +418,14 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
         fitting = filter(proves, heads)
     elif any(t.startswith(("git", "conflict")) for t in types):
         fitting = (head for head in heads if head.startswith("git "))
+    elif any(map(_EXCEPTION.search, types)):
+        fitting = (head for head in heads if head.partition(" ")[0] not in _WITHOUT_EXCEPTIONS)
     return frozenset(fitting) or frozenset(heads)
 
+
+_EXCEPTION = patterns.compile(r"^[A-Z]\w*(?:Error|Exception)$")
+_WITHOUT_EXCEPTIONS = frozenset(["go", "gofmt", "golangci-lint", "cargo", "rustc", "gcc", "g++", "clang", "cc", "rm"])
+"""Programs that print no error of a class."""
 
 _FORMATTING = patterns.compile(r"fmt|format|prettier|\bgci\b|imports|space|indent|newline|\blll\b", patterns.I)
 

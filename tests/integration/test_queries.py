@@ -198,7 +198,7 @@ def test_a_time_in_the_query_brings_what_happened_then_to_the_front(read: Read, 
     assert "from" in first.why
 
 
-@pytest.mark.parametrize("query", ["money rounding Decimal", "how were the tiles of Iceland made smaller", "the export"])
+@pytest.mark.parametrize("query", ["money rounding Decimal", "how were the tiles of Iceland shrunk", "the export"])
 def test_who_asks_for_fewer_results_is_given_the_first_of_the_same(
     read: Read, engine: Engine, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

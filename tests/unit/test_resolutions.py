@@ -487,6 +487,14 @@ def test_a_script_in_a_command_is_its_whole_body(failed: str, other: str) -> Non
     assert len(fixes(output, failed, failed, edits=(EDIT,))) == 1
 
 
+def test_a_build_beside_it_does_not_show_that_a_script_is_in_order() -> None:
+    failed, later = 'python -c "\nimport json\n" && go build -o cart .', "python check.py && go build -o cart ."
+    output, ran = 'File "<string>", line 1\nIndentationError: unexpected indent', ("gofmt -w a.go",)
+    assert fixes(output, failed, later, ran=ran) == []
+    assert fixes(output, failed, failed, ran=ran) == ["ran `gofmt -w a.go`"]
+    assert fixes(COMPILE, failed, later, edits=(EDIT,)) == [CHANGED]
+
+
 def test_a_formatter_mends_formatting_alone() -> None:
     lint, fmt = "golangci-lint run", ("gofmt -w cart.go",)
     assert fixes("cart.go:7:2: Error return value is not checked (errcheck)", lint, lint, ran=fmt) == []
