@@ -22,6 +22,7 @@ from memctl.api.reading.places import limits_of, on_machine, places_of, projects
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
 from memctl.api.write.command_handler import CommandHandler
+from memctl.api.write.remote_ingest import begun_by_others
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
@@ -35,6 +36,7 @@ from memctl.domain.events.recalls import MemoryRecalled, held_back, quoted
 from memctl.domain.knowledge.orders import only_names
 from memctl.domain.projects.identity import replaces
 from memctl.domain.session.tools import family_of
+from memctl.domain.support.provenance import through
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.hooks.dialects import answer, place_of, read_asked
 from memctl.infra.settings_model import RecallHook
@@ -144,8 +146,11 @@ def _asking(injection: Injection, question: str) -> Injection:
 
 
 def _may_record(reader: Reader, caller: Caller, stream: str, location: str) -> bool:
-    """Whether a caller may have something recorded in that session, at that place."""
+    """Whether a caller may have something recorded in that session, at that place: in none that somebody else began,
+    where it would count as said to their agent."""
     if caller.scopes.isdisjoint(("ingest", "owner")):
+        return False
+    if caller.member and begun_by_others(reader, {stream}, through(caller.speaks("user"))):
         return False
     limits = limits_of(reader)
     if limits is None:

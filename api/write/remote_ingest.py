@@ -324,7 +324,7 @@ class RemoteIngest:
             # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
             streams_of = [{event.stream, _session_of(event)} for event in events]
-            begun = _begun_by_others(reader, set().union(*streams_of), through(caller.speaks("user")))
+            begun = begun_by_others(reader, set().union(*streams_of), through(caller.speaks("user")))
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
             streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
@@ -397,7 +397,7 @@ def _said(payload: bytes) -> object:
     return {name: value for name, value in (fields | paths).items() if name != "confined"}
 
 
-def _begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:
+def begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:
     """Those of the streams whose sessions somebody else began: what a limited key says there would count as theirs."""
     rows = reader.connection.execute(
         "SELECT s.stream, first.actor FROM unnest(%s::text[]) AS s(stream) CROSS JOIN LATERAL ("

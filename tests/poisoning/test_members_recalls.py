@@ -1,0 +1,52 @@
+"""What memory says to a member's agent takes nothing from anybody else's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from events import observed
+from histories import drained
+from poisoning.teams import ALPHA, PLAIN, Team, team_of, work
+from waiting import until
+
+from memctl.domain.events.observations import PromptSubmitted
+
+ASKED = "Check the ownervault ledger balance, what is still wrong there?"
+
+
+@pytest.fixture(params=["every project", "one project"])
+def team(
+    postgres_server: str,
+    migrated_template: str,
+    vectors: tuple[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Team]:
+    begun = observed(PromptSubmitted(line="1", text="Let us look at the garden."), session="mine", location=PLAIN)
+    of = (postgres_server, migrated_template, vectors, tmp_path_factory.mktemp("api"))
+    limits = (PLAIN, ALPHA) if request.param == "one project" else None
+    with team_of(*of, ("liv",), projects=limits, before=[*work("owner", PLAIN, ALPHA), begun]) as team:
+        team.deliver("liv", [observed(PromptSubmitted(line="1", text="Look."), session="livs", location=PLAIN)])
+        drained(team.database)
+        yield team
+
+
+def said(team: Team, session: str, who: str = "") -> tuple[int, str]:
+    hook = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": PLAIN, "prompt": ASKED}
+    return team.ask(who, "/v1/hooks/claude-code", hook, Memctl_Delivery=uuid4().hex)
+
+
+def recalled(team: Team) -> set[str]:
+    drained(team.database)
+    return {each["session"] for each in json.loads(team.ask("", "/v1/recalls?project=*")[1])["items"]}
+
+
+def test_who_asks_in_the_owners_session_does_not_silence_memory_there(team: Team) -> None:
+    said(team, "mine", "liv")
+    said(team, "livs", "liv")
+    until(lambda: "session/claude-code/livs" in recalled(team), "the record of what memory said to a member's agent")
+    assert "session/claude-code/mine" not in recalled(team)
+    assert "ownervault" in said(team, "mine")[1]
