@@ -48,6 +48,7 @@ from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.provenance import RIGHTS, Provenance
 from memctl.infra.log.read import read_stream
+from memctl.infra.readmodels.rows import decode_row
 from memctl.projections.candidates import ClaimCandidate
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Projection
@@ -96,9 +97,9 @@ class InsightFilter(NamedTuple):
     since: int | None = None
     before: int | None = None
 
-    def conditions(self, places: Places) -> list[Condition]:
+    def conditions(self, reader: Reader, places: Places) -> list[Condition]:
         p = models.candidates
-        return [
+        found = [
             *within(p, places, or_everywhere=True),
             *equal(p, "kind", self.kind),
             *either([*above(p, "sessions", 0), *equal(p, "waits", True)]),
@@ -106,6 +107,18 @@ class InsightFilter(NamedTuple):
             *holding(p, "text", self.text),
             *between(p, "last_seen", self.since, self.before),
         ]
+        return [*found, *_not_of_others(reader, p, found)] if self.text else found
+
+
+def _not_of_others(reader: Reader, p: Projection[Any], asked: list[Condition]) -> list[Condition]:
+    """No row that another member said of themselves: who may try any text would read it by what is counted."""
+    if not reader.member:
+        return []
+    theirs = Condition(sql.SQL("row->>'said_by' = %s"), (Provenance.MEMBER.value,))
+    rows, values = rows_of(reader, p, conditions=[*asked, theirs])
+    found = reader.connection.execute(sql.SQL("SELECT key, row FROM {}").format(rows), values, binary=True)
+    hidden = [key for key, row in found if is_anothers(reader, decode_row(p, row))]
+    return [Condition(sql.SQL("key <> ALL(%s::text[])"), (hidden,))]
 
 
 def insights_by(
@@ -113,7 +126,7 @@ def insights_by(
 ) -> Page[InsightItem]:
     """Claims by a field of their rows that is a whole number, highest first, those alike in places of one project
     once."""
-    found, after = page(reader, models.candidates, order, wanted.conditions(places), limit=limit, cursor=cursor)
+    found, after = page(reader, models.candidates, order, wanted.conditions(reader, places), limit=limit, cursor=cursor)
     items = _shown(reader, found)
     # Another worktree or clone of the same project may say the same, on a page before this one, too.
     said = {_same(item) for item in _alike_before(reader, places, order, wanted, cursor, items)}
@@ -128,7 +141,7 @@ def _alike_before(
         return []
     p = models.candidates
     alike = one_of(p, "canonical", [item.canonical for item in items])
-    conditions = [*wanted.conditions(places), *earlier(p, order, cursor), *alike]
+    conditions = [*wanted.conditions(reader, places), *earlier(p, order, cursor), *alike]
     return _shown(reader, page(reader, p, order, conditions, limit=MOST_ALIKE, longest=MOST_ALIKE)[0])
 
 
@@ -157,7 +170,7 @@ def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int
     """How many of the claims that `insights_by` lists are at each level, those alike in places of one project counted
     once, as they were made last."""
     p, known = models.candidates, projects_of(reader)
-    rows, values = rows_of(reader, p, conditions=wanted.conditions(places))
+    rows, values = rows_of(reader, p, conditions=wanted.conditions(reader, places))
     found = reader.connection.execute(
         sql.SQL(
             "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"

@@ -94,3 +94,25 @@ def test_no_answer_shows_it_to_another_member(team: tuple[Team, dict[str, str]],
     shown = answers(team[0], "jon", team[1])
     leaks = [path for path, answer in shown.items() if canary in answer]
     assert leaks == []
+
+
+def count(page: str) -> str:
+    return page.partition('<span class="count">')[2].partition("<")[0]
+
+
+@pytest.mark.parametrize("name", list(SAID))
+def test_no_count_of_what_holds_a_text_says_that_it_is_there(team: tuple[Team, dict[str, str]], name: str) -> None:
+    """Who may ask for any text, and hears how many claims hold it, reads them letter by letter."""
+    pages = {who: team[0].ask(who, f"/knowledge?project=*&text={CANARIES[name]}")[1] for who in ("ida", "jon")}
+    assert {who: count(page) for who, page in pages.items()} == {"ida": "1", "jon": "0"}
+
+
+def test_no_page_leads_on_to_what_it_does_not_show(team: tuple[Team, dict[str, str]]) -> None:
+    """With as many claims of one's own before it as a page has."""
+    for n in range(40):
+        body = {"by": "user", "location": HERE, "text": f"We use quillshore{n} and quillshort for stair {n}."}
+        assert team[0].ask("jon", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)[0] == 200
+    drained(team[0].database)
+    asked = "/knowledge?project=*&text={}"
+    holding, not_holding = (team[0].ask("jon", asked.format(text))[1] for text in ("quillshort", "quillshore"))
+    assert ("cursor=" in holding, count(holding)) == ("cursor=" in not_holding, count(not_holding)) == (False, "40")
