@@ -37,6 +37,7 @@ from memctl.infra.hooks.dialects import answer, place_of, read_asked
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes
 from memctl.infra.hooks.spool import Delivery, spool, sweep
 from memctl.infra.listening import unix_listener
+from memctl.infra.redaction import as_sent
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 
 log = logging.getLogger("memctl.relay")
@@ -196,7 +197,7 @@ class _Relay:
 
 
 class Asking:
-    """Passes hooks' questions on to the team's API; at a session's start says what keeps it from taking anything."""
+    """Passes hooks' questions on to the team's API, redacted as what is kept is; at a session's start says what keeps it from taking anything."""
 
     def __init__(self, settings: Settings, notes: Notes, token: str) -> None:
         self._settings = settings
@@ -204,6 +205,7 @@ class Asking:
         self._token = f"Bearer {token}".encode()
         self._url = urlsplit(settings.require("api_url"))
         self._policy = CapturePolicy(settings)
+        self._redactor = settings.redactor()
         self._idle: list[HTTPConnection] = []
         self._passing = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="ask")
 
@@ -238,9 +240,10 @@ class Asking:
 
     def _ask(self, target: str, body: bytes, delivery: str, space: str) -> tuple[int, bytes]:
         parts = urlsplit(target)
-        _, payload = read_asked(parts.path.removeprefix(HOOKS), body, parse_qs(parts.query).get("event", [""])[0])
-        if self._policy.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
+        sent, payload = read_asked(parts.path.removeprefix(HOOKS), body, parse_qs(parts.query).get("event", [""])[0])
+        if not sent or self._policy.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
             return 204, b""
+        body = orjson.dumps(as_sent(sent, self._redactor))
         file = self._settings.api_token_file
         try:
             token = read_token(file) if file else self._settings.api_token

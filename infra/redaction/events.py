@@ -126,6 +126,25 @@ def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) ->
     return Prepared([_prepared(event, redactor, counts) for event in events], dict(counts))
 
 
+def as_sent(payload: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """What a hook asks (the client's JSON object), as it may leave this machine; itself where it may as it is."""
+    strings: list[str] = []
+    if not (_collect(payload, strings) or _suspect(redactor, "\n".join(strings))):
+        return payload
+    rewrite = _Rewrite(redactor, Counter(), 0)
+    asked = {clean(name): rewrite.value(value, name) for name, value in payload.items()}
+    for name in _ASKED_BY:
+        if isinstance(given := payload.get(name), str):
+            asked[name] = _digest(given) if redactor.names_a_secret(given) else clean(given)
+    if isinstance(place := payload.get("cwd"), str):
+        asked["cwd"] = _placed(place, asked["cwd"])
+    return asked
+
+
+_ASKED_BY = ("session_id", "conversation_id")
+"""Fields of a hook's payload that name its session, as the events of it do."""
+
+
 def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
     at = credible(event.occurred_at, time.time_ns() // 1000)
     if at != event.occurred_at:
