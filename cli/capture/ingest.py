@@ -77,7 +77,7 @@ def ingest(
         raise click.UsageError("--git reads repositories, and takes neither --follow, --agent nor --example")
     sources = [EXAMPLE] if example else list(paths) or ([] if git else default_sources(agent=agent))
     if not git:
-        _check_whose(paths)
+        _check_whose(paths, passed_over=again and not example)
     files = _repositories(paths) if git else _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with _opened(to_wait=wait) as writer:
@@ -141,12 +141,15 @@ def _check_arguments(paths: Sequence[Path], agent: str) -> None:
             raise click.UsageError(f"{path} may not be read")
 
 
-def _check_whose(paths: Sequence[Path]) -> None:
+def _check_whose(paths: Sequence[Path], *, passed_over: bool) -> None:
     """Raises: NotByAgents where an agent names sessions that lie elsewhere than its user's clients keep theirs. Anybody
-    may have written those, and what they say as typed would be the user's word, in whichever project they name."""
+    may have written those, and what they say as typed would be the user's word, in whichever project they name. Or
+    where it asks for what was `passed_over`, too: what was said while saving was off."""
     from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.transcripts.files import kept_by_a_client
 
+    if passed_over:
+        only_a_person("has that read which was passed over")
     for path in paths:
         if not kept_by_a_client(path):
             only_a_person("says whose sessions these are")

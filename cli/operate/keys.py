@@ -118,8 +118,10 @@ def revoke(key: str, as_json: bool) -> None:
     """
     from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.settings import load_settings
 
+    only_a_person("revokes keys")
     gone = api_keys.revoke(load_settings(), key)
     if as_json:
         print_json(gone)

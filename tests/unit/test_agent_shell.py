@@ -35,7 +35,7 @@ def test_in_an_agents_shell_nobody_types_though_there_is_a_terminal(name: str) -
     [
         "redact", "off", "off --recall", "on", "off --project .", "view", "view --no-open",
         "dlq drop 1 --reason x --yes", "forget --match quartz --yes", "prune --older-than 9 --yes",
-        "restore", "reset --confirm", "keys add friend",
+        "restore", "reset --confirm", "keys add friend", "keys revoke friend",
     ],
 )  # fmt: skip
 def test_an_agents_shell_takes_nothing_from_memory_and_signs_nobody_in(tmp_path: Path, command: str) -> None:
@@ -43,3 +43,10 @@ def test_an_agents_shell_takes_nothing_from_memory_and_signs_nobody_in(tmp_path:
     done = CliRunner(env=environment).invoke(program, shlex.split(command))
     assert isinstance(done.exception, NotByAgents)
     assert not (tmp_path / "memory").exists()
+
+
+def test_an_agents_shell_reads_nothing_that_was_said_while_saving_was_off(tmp_path: Path) -> None:
+    environment = {"MEMCTL_DATA_DIR": str(tmp_path / "memory"), "HOME": str(tmp_path), "CLAUDECODE": "1"}
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    done = CliRunner(env=environment).invoke(program, ["ingest", "--again"])
+    assert isinstance(done.exception, NotByAgents)
