@@ -160,11 +160,12 @@ class RemoteWriter:
         size = first = 0
         for event in events:
             one = sent(event)
-            if batch and size + len(one.payload) > MOST_BYTES:
+            length = len(msgspec.json.encode(one))  # of short payloads most is what stands around them
+            if batch and size + length > MOST_BYTES:
                 self._post(batch, first, appended, refused)
                 first, size, batch = first + len(batch), 0, []
             batch.append(one)
-            size += len(one.payload)
+            size += length
         if batch:
             self._post(batch, first, appended, refused)
         return appended, refused

@@ -593,6 +593,27 @@ def test_a_member_brings_history_with_the_members_key(
     assert run.invoke(ingest, ["--wait"]).exit_code == 2
 
 
+def test_a_line_of_many_parts_is_sent_in_requests_that_the_api_takes(
+    line: Line, log: Connection, tmp_path: Path
+) -> None:
+    """Each of them says where it happened: of short texts that takes more than they do."""
+    folder = tmp_path / ".claude" / "projects" / "ledger"
+    folder.mkdir(parents=True)
+    parts = [{"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {}} for n in range(15_000)]
+    said = {"type": "assistant", "uuid": "parts", "sessionId": "parts", "cwd": f"{LEDGER}{'/deep' * 180}",
+            "timestamp": "2026-03-02T12:00:00Z", "message": {"role": "assistant", "content": parts}}  # fmt: skip
+    (folder / "parts.jsonl").write_text(json.dumps(said) + "\n")
+    file = tmp_path / "key"
+    file.touch(0o600)
+    file.write_text(a_key(log))
+    environment = {
+        "HOME": str(tmp_path), "MEMCTL_DATA_DIR": str(used(tmp_path / "data")), "MEMCTL_API_URL": line.url,
+        "MEMCTL_API_TOKEN_FILE": str(file), "XDG_CONFIG_HOME": str(tmp_path / "config"), "MEMCTL_DATABASE_URL": "",
+    }  # fmt: skip
+    account = json.loads(CliRunner(env=environment).invoke(ingest, ["--json"], catch_exceptions=False).stdout)
+    assert (account["bad"], account["events"]["new"]) == ([], len(parts))
+
+
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
     relay: Relay, line: Line, log: Connection
 ) -> None:
