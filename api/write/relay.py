@@ -197,7 +197,8 @@ class _Relay:
 
 
 class Asking:
-    """Passes hooks' questions on to the team's API, redacted as what is kept is; at a session's start says what keeps it from taking anything."""
+    """Passes hooks' questions on to the team's API, redacted as what is kept is; at a session's start says what keeps
+    it from taking anything."""
 
     def __init__(self, settings: Settings, notes: Notes, token: str) -> None:
         self._settings = settings

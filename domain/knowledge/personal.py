@@ -7,8 +7,8 @@ _OF_A_PERSON = ("profile", "expertise")
 _SAYS_I = patterns.compile(
     r"\b[Mm]e\b|\b[Mm]yself\b|\b(?:[Mm]y|MY) +\w|\b[Mm]ine (?:is|are)\b|\b(?:is|are) mine\b|"
     r"(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s|\b[Ii]['’](?i:m|ve|d|ll)\b|"
-    r"\bi (?:always|am|can|do|feel|find|had|hate|have|like|love|need|never|often|prefer|think|use|usually|want|was|work|"
-    r"would)\b|(?:\bI|(?:^|[.!?;] *)i) +([A-Za-z]+)"
+    r"\bi (?:always|am|can|do|feel|find|had|hate|have|like|love|need|never|often|prefer|think|use|usually|want|was|"
+    r"work|would)\b|(?:\bI|(?:^|[.!?;] *)i) +([A-Za-z]+)"
 )
 _IS_NO_VERB = ("and", "for", "in", "is", "of", "on", "or", "to")
 """What stands behind an I that is a number or a name."""

@@ -629,14 +629,14 @@ def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_
 def test_what_a_hook_asks_leaves_this_machine_without_secrets_and_what_is_private(relay: Relay, line: Line) -> None:
     """As what is kept: in prompts, in what commands print, and in a session's name."""
     line.sent.clear()
-    asked = prompt(f"asks {SECRET}", f"why does {SECRET} fail? <private>quillbetweenus</private> See the ledger of dates.")
+    asked = prompt(f"asks {SECRET}", f"why does {SECRET} fail? <private>quillbetweenus</private> See the ledger.")
     relay.hook(asked, "--recall")
     printed = {"stdout": f"export GITHUB_TOKEN={SECRET}\nerror: bad credentials", "stderr": ""}
     returned = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "env"},
                 "tool_response": printed}  # fmt: skip
     relay.hook({**asked, **returned}, "--recall-only")
     assert line.sent.count(b"POST /v1/hooks/claude-code") == 2
-    assert b"See the ledger of dates." in line.sent
+    assert b"See the ledger." in line.sent
     assert SECRET.encode() not in line.sent
     assert b"quillbetweenus" not in line.sent
 

@@ -12,7 +12,8 @@ from memctl.domain.knowledge.personal import is_personal
     [
         "I like short commit messages.", "i like short commit messages.", "I'm slow to read maps.", "Ask me first.",
         "Use my own editor.", "So i'm slow to read maps.", "In reviews i like long comments.", "I Always use vim.",
-        "MY EDITOR IS VIM.", "I'D RATHER USE VIM.", "The slow laptop is mine.", "In the morning I write tests.", "나는 짧은 메시지를 좋아한다.",
+        "MY EDITOR IS VIM.", "I'D RATHER USE VIM.", "The slow laptop is mine.",
+        "In the morning I write tests.", "나는 짧은 메시지를 좋아한다.",
     ],
 )  # fmt: skip
 def test_who_speaks_of_themselves_says_so(text: str) -> None:
