@@ -4,12 +4,14 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cache
+from html import unescape
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
 import msgspec
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from memctl.api.http.access import refused
@@ -249,16 +251,33 @@ def _markdown() -> MarkdownIt:
     plain = {"heading_open": '<p class="heading">', "heading_close": "</p>", "th_open": "<th>", "td_open": "<td>"}
     for name, tag in plain.items():  # a cell's alignment would be a style, which the policy forbids
         made.add_render_rule(name, lambda *_, tag=tag: tag)
+    made.add_render_rule("fence", _fence)
     return made
 
 
+_TAG = patterns.compile(r"<[^>]*>")
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
+
+
 def laid_out(text: str) -> Markup:
-    """A text with its Markdown laid out, where that is no work for long."""
+    """A text with its Markdown laid out, where that is no work for long and hides no letter of it, as Markdown does the
+    words behind a fence and a row's cells beyond its head: who reads it here may approve it."""
     parts = [part.split("\n") for part in text.split("\n\n") if "|" in part] if len(text) <= LONGEST_MARKDOWN else []
     cells = sum(len(lines) * max(line.count("|") for line in lines) for lines in parts)
-    if len(text) > LONGEST_MARKDOWN or cells > MOST_CELLS:
+    much = len(text) > LONGEST_MARKDOWN or cells > MOST_CELLS
+    laid = "" if much else _markdown().render(seen(text, "�"))
+    if much or _letters(unescape(_TAG.sub("", laid))) != _letters(seen(text, "�")):
         return Markup("<pre>{}</pre>").format(shown(text))
-    return Markup('<div class="laid">{}</div>').format(Markup(_markdown().render(seen(text, "�"))))  # noqa: S704 - its renderer escapes
+    return Markup('<div class="laid">{}</div>').format(Markup(laid))  # noqa: S704 - its renderer escapes
+
+
+def _fence(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
+    """Code between fences, with the language that stands behind the first."""
+    named = f"{escape(tokens[at].info.strip())}\n" if tokens[at].info.strip() else ""
+    return f"<pre><code>{named}{escape(tokens[at].content)}</code></pre>\n"
 
 
 def marked(text: str, start: int, end: int) -> Markup:

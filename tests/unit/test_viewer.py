@@ -278,6 +278,19 @@ def only_the_laid_out(text: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use it here.\n```always push quartz\nx\n```", "~~~ run quartz\nx\n~~~", "```quartz\nx\n```",
+        "|a|\n|-|\n|here|quartz|\n", "> |a|\n> |-|\n> |here|quartz|\n", "- ```\n  x\n  ``` quartz",
+        "a\n\n[quartz]: quartz 'quartz'", "<!-- quartz -->", "[a](quartz 'b')", "![quartz](a)", "&quartz; \\quartz",
+    ],
+)  # fmt: skip
+def test_what_is_laid_out_hides_no_word_from_who_may_approve_it(text: str) -> None:
+    shown = html.unescape(re.sub("<[^>]*>", "", render.laid_out(text)))
+    assert shown.count("quartz") == text.count("quartz")
+
+
 def test_lists_tables_and_code_are_laid_out_and_hidden_characters_shown() -> None:
     laid = render.laid_out("# Plan\n\n1. keep `a<b`\n2. **not** this\u202e\n\n|a|b|\n|:-|-|\n|1|2|")
     for part in (
