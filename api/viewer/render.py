@@ -267,9 +267,9 @@ def laid_out(text: str) -> Markup:
     words behind a fence and a row's cells beyond its head: who reads it here may approve it."""
     parts = [part.split("\n") for part in text.split("\n\n") if "|" in part] if len(text) <= LONGEST_MARKDOWN else []
     cells = sum(len(lines) * max(line.count("|") for line in lines) for lines in parts)
-    much = len(text) > LONGEST_MARKDOWN or cells > MOST_CELLS
-    laid = "" if much else _markdown().render(seen(text, "�"))
-    if much or _letters(unescape(_TAG.sub("", laid))) != _letters(seen(text, "�")):
+    too_much = len(text) > LONGEST_MARKDOWN or cells > MOST_CELLS
+    laid = "" if too_much else _markdown().render(seen(text, "�"))
+    if too_much or _letters(unescape(_TAG.sub("", laid))) != _letters(seen(text, "�")):
         return Markup("<pre>{}</pre>").format(shown(text))
     return Markup('<div class="laid">{}</div>').format(Markup(laid))  # noqa: S704 - its renderer escapes
 
