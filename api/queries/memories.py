@@ -390,6 +390,12 @@ def words_of(reader: Reader, claim: str) -> str:
     return quote_hash(row.text) if row is not None else ""
 
 
+def words_of_memory(reader: Reader, id: str) -> str:
+    """The digest of a memory's words; empty where there is none of that id."""
+    row = one(reader, models.memories, id)
+    return quote_hash(row.text) if row is not None else ""
+
+
 _REMEMBERED: dict[str, MemoryKind] = {
     "episode": "episode",
     "bug": "bug_pattern",

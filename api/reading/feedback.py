@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import TypeVar
+from uuid import UUID
 
 from psycopg import sql
 
@@ -9,7 +10,10 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import Condition, Keyed, either, equal, met_in, page, rows_of, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.domain.knowledge.orders import might_be_obeyed
+from memctl.infra.log.read import read_events
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
 
@@ -34,7 +38,8 @@ def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed[R]]) -> list
 
 
 def pinned(reader: Reader, places: Places) -> list[Memory]:
-    """The pinned memories of a project and of everywhere, those pinned last first."""
+    """The pinned memories of a project and of everywhere, those pinned last first: of those that read otherwise by now
+    what nobody might obey, for no person was shown it."""
     p, memories = models.memory_feedback, models.memories
     here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
     wanted = equal(p, "pinned", True)
@@ -43,4 +48,12 @@ def pinned(reader: Reader, places: Places) -> list[Memory]:
         wanted.append(Condition(sql.SQL("key IN (SELECT key FROM {})").format(there), values))
     rows, _ = page(reader, p, "pinned_since", wanted, limit=MOST_PINNED)
     found: dict[str, Memory] = several(reader, memories, [keyed.key for keyed in rows])
-    return [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]
+    said = read_events(reader.connection, reader.space_id, [UUID(keyed.row.pinned_at[1]) for keyed in rows])
+    words = {str(id): getattr(event.payload, "words", "") for id, event in said.items()}
+    kept = [keyed for keyed in rows if keyed.key in found and not keyed.row.rejected]
+    return [
+        memory
+        for keyed in kept
+        if words.get(keyed.row.pinned_at[1]) == quote_hash((memory := found[keyed.key]).text)
+        or not might_be_obeyed(memory.text)
+    ]

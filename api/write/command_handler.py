@@ -20,7 +20,7 @@ from memctl.api.write.ingest_writer import IngestWriter, Writers
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.events.feedback import RejectKnowledge, VerifyKnowledge
+from memctl.domain.events.feedback import PinMemory, RejectKnowledge, VerifyKnowledge
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
@@ -163,6 +163,10 @@ class CommandHandler:
             if isinstance(asked, VerifyKnowledge) and not asked.words:
                 claim = asked.claim
                 words = self._readers.read(lambda reader: queries.words_of(reader, claim), caller)
+                asked = msgspec.structs.replace(asked, words=words)
+            elif isinstance(asked, PinMemory) and not asked.words:
+                memory = asked.memory
+                words = self._readers.read(lambda reader: queries.words_of_memory(reader, memory), caller)
                 asked = msgspec.structs.replace(asked, words=words)
         if location:
             location = self._readers.read(lambda reader: kept_at(reader, location), caller)

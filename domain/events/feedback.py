@@ -42,10 +42,11 @@ class MemoryRated(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 @event("memory.pinned")
 class MemoryPinned(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """A memory is to be kept and to come first, or no longer."""
+    """A memory is to be kept and to come first, or no longer. `words`: the digest of those that it had then."""
 
     memory: str
     pinned: bool = True
+    words: str = ""
 
 
 Resolution = Literal["confirmed", "pending", "rejected"]
@@ -116,6 +117,9 @@ class PinMemory(Command, frozen=True, kw_only=True):
 
     memory: Id
     pinned: bool = True
+
+    words: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """By default the memory's."""
 
 
 @command("resolve")
