@@ -358,7 +358,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         sessions=(),
         importance=rules.knowledge_importance(head.kind, head.confidence, RIGHTS[head.said_by].as_users),
         confidence=head.confidence,
-        status="conflicted" if replaced else "verified",
+        status="conflicted" if knowledge.status == "conflicted" else "verified",
         occurred_at=head.last_seen,
         first_at=knowledge.first_seen,
         last_at=knowledge.last_seen,

@@ -43,7 +43,8 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
 class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """What is held true about one subject: claims, those that stand first, then by trust and newness.
 
-    `status` is conflicted where claims contradict each other: both sides are kept, with their dates.
+    `status` is conflicted where claims contradict each other: both sides are kept, with their dates. What a member of
+    the team says contradicts another member alone.
     """
 
     id: str
@@ -132,7 +133,7 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
         subject=subject,
         location=location,
         everywhere=everywhere,
-        status="conflicted" if gone else "verified",
+        status="conflicted" if any(_theirs(head) or not _theirs(by_id[key]) for key in gone) else "verified",
         first_seen=min(c.valid_from for c in settled),
         last_seen=max(c.last_seen for c in settled),
         claims=tuple(settled),
@@ -146,4 +147,9 @@ def _side(claim: VerifiedClaim) -> ClaimSide:
         polarity=claim.polarity,
         trust=trust_of(claim.said_by, proved=claim.proved),
         last_seen=claim.last_seen,
+        theirs=_theirs(claim),
     )
+
+
+def _theirs(claim: VerifiedClaim) -> bool:
+    return claim.said_by is Provenance.MEMBER and not claim.confirmed

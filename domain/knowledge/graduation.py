@@ -152,10 +152,12 @@ class ClaimSide(msgspec.Struct, frozen=True, kw_only=True):
     polarity: int
     trust: int
     last_seen: int
+    theirs: bool = False
+    """A member of the team said it, and no person confirmed it: then it settles nothing."""
 
     @property
-    def rank(self) -> tuple[int, int, str]:
-        return self.trust, self.last_seen, self.key
+    def rank(self) -> tuple[bool, int, int, str]:
+        return not self.theirs, self.trust, self.last_seen, self.key
 
 
 def contradict(subject: str, a: ClaimSide, b: ClaimSide) -> bool:
@@ -167,7 +169,8 @@ def contradict(subject: str, a: ClaimSide, b: ClaimSide) -> bool:
 
 
 def superseded(subject: str, sides: list[ClaimSide]) -> dict[str, str]:
-    """For each claim that gives way, the key of the one that stands: the more trusted, then the newer, wins."""
+    """For each claim that gives way, the key of the one that stands: what no member said, then the more trusted,
+    then the newer, wins."""
     standing: list[ClaimSide] = []
     gone: dict[str, str] = {}
     for side in sorted(sides, key=lambda s: s.rank, reverse=True):

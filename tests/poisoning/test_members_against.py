@@ -1,0 +1,61 @@
+"""A member who says the contrary of what the owner said settles nothing, and silences nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from histories import drained
+from poisoning.teams import PLAIN, Team, team_of, work
+
+RULE, CONTRARY = "We use quillgneiss for the stairs.", "We never use quillgneiss for the stairs."
+
+
+@pytest.fixture
+def team(
+    postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Team]:
+    of = (postgres_server, migrated_template, vectors, tmp_path_factory.mktemp("api"))
+    with team_of(*of, ("liv",), projects=(PLAIN,), before=work("owner", PLAIN)) as team:
+        yield team
+
+
+def say(team: Team, who: str, name: str, **asked: str) -> str:
+    body = {"by": "user", "location": PLAIN, **asked}
+    status, answer = team.ask(who, f"/v1/commands/{name}", body, Idempotency_Key=uuid4().hex)
+    assert status == 200, answer
+    drained(team.database)
+    return str(json.loads(answer)["event_id"])
+
+
+def given(team: Team) -> str:
+    starts = {"hook_event_name": "SessionStart", "session_id": uuid4().hex, "cwd": PLAIN, "source": "startup"}
+    asks = starts | {"hook_event_name": "UserPromptSubmit", "prompt": "Which stones are the stairs made of here?"}
+    return "\n".join(team.ask("", "/v1/hooks/claude-code", each)[1] for each in (starts, asks))
+
+
+def test_the_owners_rule_is_given_as_before(team: Team) -> None:
+    say(team, "", "note", text=RULE)
+    assert RULE in given(team)
+    say(team, "liv", "note", text=CONTRARY)
+    assert RULE in given(team)
+    assert CONTRARY not in given(team)
+
+
+def test_so_is_what_an_agent_said_and_the_owner_approved(team: Team) -> None:
+    note = say(team, "", "note", text=RULE, by="agent")
+    say(team, "", "verify-knowledge", claim=note)
+    assert RULE in given(team)
+    say(team, "liv", "note", text=CONTRARY)
+    assert RULE in given(team)
+    assert CONTRARY not in given(team)
+
+
+def test_what_the_owner_says_of_it_later_is_at_odds_with_what_the_owner_said(team: Team) -> None:
+    say(team, "", "note", text=RULE)
+    say(team, "liv", "note", text=CONTRARY)
+    say(team, "", "note", text=CONTRARY)
+    (known,) = json.loads(team.ask("", "/v1/knowledge?project=*")[1])["items"]
+    assert (known["text"], known["status"]) == (CONTRARY, "conflicted")
