@@ -59,3 +59,13 @@ def test_what_the_owner_says_of_it_later_is_at_odds_with_what_the_owner_said(tea
     say(team, "", "note", text=CONTRARY)
     (known,) = json.loads(team.ask("", "/v1/knowledge?project=*")[1])["items"]
     assert (known["text"], known["status"]) == (CONTRARY, "conflicted")
+
+
+def test_nothing_of_it_is_given_beside_what_the_owner_said(team: Team) -> None:
+    say(team, "", "note", text="We use pnpm for packages here, never npm.")
+    say(team, "liv", "note", text="We use yarn for packages here.")
+    asks = {"hook_event_name": "UserPromptSubmit", "session_id": uuid4().hex, "cwd": PLAIN}
+    asks["prompt"] = "Which package manager do we use for packages here, pnpm or npm?"
+    answer = team.ask("", "/v1/hooks/claude-code", asks)[1]
+    assert "pnpm" in answer
+    assert "yarn" not in answer
