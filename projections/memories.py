@@ -37,7 +37,7 @@ from memctl.projections.memory_rows import Memory, Source, context, listed, memo
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.strategies import Strategy
-from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, is_theirs
+from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
 Input = (
     Turn
@@ -336,11 +336,9 @@ def of_bug_pattern(pattern: BugPattern) -> Memory:
 
 
 def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
-    head = next(c for c in knowledge.claims if not c.superseded_by)
-    # A memory is given as a whole, and what a member said to that member alone.
-    claims = [c for c in knowledge.claims if not is_theirs(c) or (is_theirs(head) and c.member == head.member)]
-    standing = [c for c in claims if not c.superseded_by][:5]
-    replaced = [c for c in claims if c.superseded_by][:5]
+    standing = [c for c in knowledge.claims if not c.superseded_by][:5]
+    replaced = [c for c in knowledge.claims if c.superseded_by][:5]
+    head = standing[0]
     own = [c for c in standing if _whose(c) == _whose(head)]
     lines = [c.text if c in own else f"{c.text} ({_whose(c)})" for c in standing]
     lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
@@ -360,7 +358,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         sessions=(),
         importance=rules.knowledge_importance(head.kind, head.confidence, RIGHTS[head.said_by].as_users),
         confidence=head.confidence,
-        status="conflicted" if replaced else "verified",
+        status="conflicted" if knowledge.status == "conflicted" else "verified",
         occurred_at=head.last_seen,
         first_at=knowledge.first_seen,
         last_at=knowledge.last_seen,

@@ -133,7 +133,7 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
         subject=subject,
         location=location,
         everywhere=everywhere,
-        status="conflicted" if any(is_theirs(head) or not is_theirs(by_id[key]) for key in gone) else "verified",
+        status="conflicted" if any(_theirs(head) or not _theirs(by_id[key]) for key in gone) else "verified",
         first_seen=min(c.valid_from for c in settled),
         last_seen=max(c.last_seen for c in settled),
         claims=tuple(settled),
@@ -147,10 +147,10 @@ def _side(claim: VerifiedClaim) -> ClaimSide:
         polarity=claim.polarity,
         trust=trust_of(claim.said_by, proved=claim.proved),
         last_seen=claim.last_seen,
-        theirs=is_theirs(claim),
+        theirs=_theirs(claim),
     )
 
 
-def is_theirs(claim: VerifiedClaim) -> bool:
+def _theirs(claim: VerifiedClaim) -> bool:
     """Whether a member of the team said it, and no person confirmed it for all."""
     return claim.said_by is Provenance.MEMBER and not claim.confirmed

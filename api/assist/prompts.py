@@ -154,8 +154,19 @@ def _lessons(reader: Reader, prompt: str, sure: Iterable[Found]) -> Iterator[Lin
     shown = {each.signature for each in errors_in(prompt, "", failed=False)}
     for each in sure:
         if each.kind not in _TALK and volunteered(reader, each, shown):
-            text = f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}"
+            text = f"{each.occurred_at:%Y-%m-%d} {quoted(_of_one(each), PASSAGE)}"
             yield line(text, each.id, each.score, each.class_, origin=each.origin)
+
+
+def _of_one(each: Found) -> str:
+    """What is shown of a memory, without what members said of its subject beside others."""
+    lines = each.text.splitlines() if each.kind == "knowledge" else []
+    kept = [said for said in lines if not said.endswith(_BY_A_MEMBER)]
+    return each.passage if len(kept) == len(lines) else "\n".join(kept)
+
+
+_BY_A_MEMBER = " of the team)"
+"""How a line of a claim ends that another member made than who made the first."""
 
 
 _TALK = ("turn", "episode", "commit")

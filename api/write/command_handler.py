@@ -164,7 +164,7 @@ class CommandHandler:
                 claim = asked.claim
                 words = self._readers.read(lambda reader: queries.words_of(reader, claim), caller)
                 asked = msgspec.structs.replace(asked, words=words)
-            elif isinstance(asked, PinMemory) and not asked.words:
+            elif isinstance(asked, PinMemory) and asked.pinned and not asked.words:
                 memory = asked.memory
                 words = self._readers.read(lambda reader: queries.words_of_memory(reader, memory), caller)
                 asked = msgspec.structs.replace(asked, words=words)

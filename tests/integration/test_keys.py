@@ -1001,9 +1001,10 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
     before = sessions()
     recalled(key("read", projects=(RIVERS,)), "rivers2", "/home/ann/rivers")
     recalled(rivers, "secret1", "/home/ann/rivers")
-    recalled(rivers, "rivers1", "/home/ann/rivers")
-    until(lambda: "rivers1" in sessions(), "the record")
-    assert sessions() - before == {"rivers1"}
+    recalled(rivers, "rivers1", "/home/ann/rivers")  # which somebody else began
+    recalled(rivers, "rivers3", "/home/ann/rivers")
+    until(lambda: "rivers3" in sessions(), "the record")
+    assert sessions() - before == {"rivers3"}
 
 
 # --- what a key keeps open ---
