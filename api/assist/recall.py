@@ -17,7 +17,7 @@ from memctl.api.queries import claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import above, equal, one, page, within
+from memctl.api.reading.pages import above, either, equal, one, one_of, page, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
@@ -78,6 +78,7 @@ LOADED = {"claude-code": ("/CLAUDE.md", "/memory/MEMORY.md"), "codex": ("/AGENTS
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
 
+_AS_USERS = [each.value for each, rights in RIGHTS.items() if rights.as_users]
 _AGENTS, _TOOLS = words_of(Provenance.AGENT), "a tool's output"
 
 TEXT, DECISION = 500, 640
@@ -163,7 +164,12 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
 def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
     """The same, and what is verified by the user's word or a person's, but for what the client says by itself."""
     lines, sources = _always(reader, places)
-    known = claims.knowledge(reader, places, status="verified", limit=LOOKED_AT).items
+    # Whatever others said last, what may be given is looked at.
+    p = models.verified_knowledge
+    own = [*one_of(p, "said_by", _AS_USERS), *equal(p, "confirmed", True)]
+    own += equal(p, "member", reader.member or None)
+    asked = [*equal(p, "status", "verified"), *either(own)]
+    known = claims.knowledge_among(reader, places, asked, limit=LOOKED_AT).items
     loaded = _loaded(reader, places, stream) if known else []
     words: list[frozenset[str]] = []
     kept = []

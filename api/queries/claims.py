@@ -229,7 +229,16 @@ def knowledge(
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
     p = models.verified_knowledge
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
+    asked = [*equal(p, "kind", kind), *equal(p, "status", status)]
+    return knowledge_among(reader, places, asked, limit=limit, cursor=cursor)
+
+
+def knowledge_among(
+    reader: Reader, places: Places, asked: Sequence[Condition], *, limit: int, cursor: str | None = None
+) -> Page[KnowledgeItem]:
+    """The same under these conditions."""
+    p = models.verified_knowledge
+    conditions = [*within(p, places, or_everywhere=True), *asked]
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
     sessions = _sessions_of_projects(reader, projects, rows)

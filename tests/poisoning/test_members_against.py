@@ -69,3 +69,12 @@ def test_nothing_of_it_is_given_beside_what_the_owner_said(team: Team) -> None:
     answer = team.ask("", "/v1/hooks/claude-code", asks)[1]
     assert "pnpm" in answer
     assert "yarn" not in answer
+
+
+def test_however_much_members_say_the_owners_rule_is_given(team: Team) -> None:
+    say(team, "", "note", text=RULE)
+    for n in range(101):
+        body = {"by": "user", "location": PLAIN, "text": f"We use quillstone{n} for the wall of house {n}."}
+        assert team.ask("liv", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)[0] == 200
+    drained(team.database)
+    assert RULE in given(team)
