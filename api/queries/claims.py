@@ -377,10 +377,13 @@ def core_sections(reader: Reader, places: Places) -> Listing[CoreSectionItem]:
 def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectionItem]:
     """The sections of core memory, by name, as people left them. What agents wrote and nobody approved stands beside
     that, as it waits, and is of their project: with `places` only of those."""
-    rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
-    there = None if places is None else places.locations
+    p, there = models.core_memory, None if places is None else places.locations
+    # Looked up apart: however many sections agents write, those of people are found.
+    by_people = either([*equal(p, "confirmed", True), Condition(sql.SQL("jsonb_typeof(row->'settled') = 'object'"))])
+    pages = (page(reader, p, "changed_at", each, limit=MOST_SECTIONS)[0] for each in (by_people, []))
+    rows = {keyed.key: keyed.row for each in pages for keyed in each}
     found = []
-    for row in (keyed.row for keyed in sorted(rows, key=lambda keyed: keyed.key)):
+    for _, row in sorted(rows.items()):
         settled = row if row.confirmed else row.settled
         kept = [settled] if settled is not None and settled.text else []
         waits = not row.confirmed and (row.text or kept)

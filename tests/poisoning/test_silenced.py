@@ -1,4 +1,4 @@
-"""A member who says the contrary of what the owner said settles nothing, and silences nothing."""
+"""Whoever says the contrary of what the owner said, or much beside it, settles nothing and silences nothing."""
 
 from __future__ import annotations
 
@@ -78,3 +78,13 @@ def test_however_much_members_say_the_owners_rule_is_given(team: Team) -> None:
         assert team.ask("liv", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)[0] == 200
     drained(team.database)
     assert RULE in given(team)
+
+
+def test_however_many_sections_agents_write_the_owners_core_memory_is_given(team: Team) -> None:
+    say(team, "", "core-append", section="persona", content="Answer in short sentences of quillgneiss.")
+    assert "quillgneiss" in given(team)
+    for n in range(101):
+        body = {"by": "agent", "location": PLAIN, "section": f"notes{n}", "content": f"House {n} has a wall."}
+        assert team.ask("", "/v1/commands/core-append", body, Idempotency_Key=uuid4().hex)[0] == 200
+    drained(team.database)
+    assert "quillgneiss" in given(team)
