@@ -70,7 +70,8 @@ def earlier_work(
     wanted = {**weight, basename(own[0]).lower(): max(weight.values())}
     files, more = ([at for file in paths if (at := _within(row, file, prompt))] for paths in (own, beside))
     if files and (text := _text_of(row, wanted, files, more)):
-        yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.AGENT), by="files")
+        origin = words_of(Provenance.AGENT, member=row.member, asking=reader.member)
+        yield line(text, row.id, each.score, each.class_, origin=origin, by="files")
 
 
 def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]) -> str:

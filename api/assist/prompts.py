@@ -209,7 +209,8 @@ def _conversations(
             files = []
             corrected = f"; {turn.outcome}" if turn.kind == "turn" and turn.outcome else ""
             text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}{corrected}"
-            lines.append(line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT)))
+            origin = words_of(Provenance.AGENT, member=turn.member, asking=reader.member)
+            lines.append(line(text, turn.id, each.score, each.class_, origin=origin))
     return lines
 
 

@@ -50,3 +50,18 @@ def test_who_asks_in_the_owners_session_does_not_silence_memory_there(team: Team
     until(lambda: "session/claude-code/livs" in recalled(team), "the record of what memory said to a member's agent")
     assert "session/claude-code/mine" not in recalled(team)
     assert "ownervault" in said(team, "mine")[1]
+
+
+@pytest.mark.parametrize("team", ["one project"], indirect=True)
+def test_what_a_members_agent_said_is_given_to_the_owner_under_the_members_name(team: Team) -> None:
+    team.deliver("liv", work("liv", PLAIN))
+    drained(team.database)
+    hook = {"hook_event_name": "UserPromptSubmit", "cwd": PLAIN, "prompt": ASKED.replace("ownervault", "livvault")}
+
+    def given() -> list[str]:
+        asked = {**hook, "session_id": uuid4().hex}
+        found = team.ask("", "/v1/hooks/claude-code", asked, Memctl_Delivery=uuid4().hex)[1]
+        return [line for line in found.split("\\n") if "livvault" in line]
+
+    until(given, "what a member's agent said")
+    assert all("written by an agent of liv" in line for line in given())
