@@ -103,14 +103,15 @@ class FactBuilder:
     def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
         """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
         the session's."""
+        member = through(placed.event.actor)
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
             location=self.placed(fields.pop("location", self.location)),
             subagent=placed.payload.subagent,
-            through=through(placed.event.actor),
+            through=member,
             evidence=spans or (Span(placed.cite),),
-            once=self.once_by(placed.event.actor),
+            once=self.once_by(placed.event.actor) if member else self.once,
             **fields,
         )
         self._facts.append(fact)

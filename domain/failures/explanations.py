@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from string import ascii_uppercase, digits
 from typing import NamedTuple
 
 from memctl.domain.events.facts import ErrorOccurred
@@ -345,16 +346,17 @@ _GLUED = patterns.compile(
     r"Looking (?:at|more)|The (?:issue|problem|test|error|fix)) )"
 )
 """Where a line break between two sentences was lost."""
-_BEGINS_SENTENCE = patterns.compile(r"[A-Z`\"'(*\d가-힣-]")
-_QUOTES = "\"'"
+_BEGIN_SENTENCE = frozenset(f"{ascii_uppercase}{digits}`\"'(*-")
+_QUOTES = ("\"", "'")
 
 
-def sentences(text: str) -> list[str]:
+@remembered(64, longest=16_384)
+def sentences(text: str) -> tuple[str, ...]:
     """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
     text = _FENCED.sub(" ", text) if "```" in text else text
     text = _GLUED.sub(lambda found: f"{found[1]}. {found[2]}", text)
     found = (" ".join(part.split()).strip("*-# ") for part in _parts(text))
-    return [part[:400] for part in found if len(part) > 12]
+    return tuple(part[:400] for part in found if len(part) > 12)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -365,9 +367,9 @@ def _parts(text: str) -> Iterator[str]:
         after = text[end : end + 1]
         near = gap.start() - start <= _LONGEST_LABEL
         label = mark == ":" and (
-            after in tuple(_QUOTES) or (near and _LABEL.match(text, start, gap.start()) is not None)
+            after in _QUOTES or (near and _LABEL.match(text, start, gap.start()) is not None)
         )
-        ends = mark and not label and _BEGINS_SENTENCE.match(after)
+        ends = mark and not label and (after in _BEGIN_SENTENCE or "가" <= after <= "힣")
         if ends or "\n" in gap[0]:
             yield text[start : gap.start() + len(mark or "")]
             start = end

@@ -85,7 +85,6 @@ def forms_of(command: str, directory: str = "") -> tuple[str, ...]:
     return _all_keys(command, directory, values=False)[:MOST_KEYS]
 
 
-@remembered(256)
 def _all_keys(command: str, directory: str, *, values: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for call in _calls(command, directory) for key in _keys(call, values=values)))
 

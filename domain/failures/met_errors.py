@@ -129,14 +129,21 @@ def _lines(output: str) -> Iterator[str]:
             yield folded
 
 
-@remembered(1_024)
 def _line(text: str, location: str) -> ErrorLine | None:
+    if (known := _anywhere(text)) is None:
+        return None
+    paths = tuple(dict.fromkeys(_within(location, path) for path in known.paths))[:4]
+    return known._replace(paths=tuple(filter(None, paths)))
+
+
+@remembered(1_024)
+def _anywhere(text: str) -> ErrorLine | None:
+    """The line wherever it was printed, with its paths as it names them."""
     names = names_in(text)
     if says_little(text, 1 if names else LEAST_WORDS):
         return None
-    paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
     form = form_of_line(text.removeprefix("E "))
-    return ErrorLine(digest_of(f"line:{form}"), text, names, tuple(filter(None, paths)))
+    return ErrorLine(digest_of(f"line:{form}"), text, names, tuple(match[0] for match in _PATH.finditer(text)))
 
 
 def is_verdict(line: ErrorLine) -> bool:

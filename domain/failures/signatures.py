@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain, islice, pairwise
+from string import ascii_lowercase
 
 import msgspec
 
@@ -17,6 +18,7 @@ from memctl.domain.shell.directories import ENTERING
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals
+from memctl.domain.support.text import Blanked
 
 MOST = 8
 """Errors that are taken from one output."""
@@ -49,7 +51,8 @@ class SeenError(msgspec.Struct, frozen=True):
 
 
 _WORD = patterns.compile(r"[^\W\d_]{2,}")
-_SAY_LITTLE = words_of(
+_IN_WORDS = Blanked(but=ascii_lowercase)
+_SAY_LITTLE = frozenset(ascii_lowercase) | words_of(
     "error errors err fatal failed failure fail fails failing task tasks command commands process job step build exit "
     "exited code status with cannot can could not read open find run execute complete completed the to in of at is was "
     "unexpected unknown internal exception problem went wrong something occurred an no file files such or directory"
@@ -58,7 +61,9 @@ _SAY_LITTLE = words_of(
 
 def says_little(message: str, least: int = 1) -> bool:
     """Whether a message has fewer words than that which set one failure apart from others ("ERROR task failed")."""
-    return len(frozenset(_WORD.findall(message[:500].lower())) - _SAY_LITTLE) < least
+    text = message[:500].lower()
+    words = text.translate(_IN_WORDS).split() if text.isascii() else _WORD.findall(text)
+    return len(_SAY_LITTLE.union(words)) - len(_SAY_LITTLE) < least
 
 
 _NOISE = patterns.compile(

@@ -223,18 +223,11 @@ _COMMON = words_of(
 @remembered(256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
-    found: set[str] = set()
-    others: list[str] = []
-    for run in text[:20_000].translate(_IN_WORDS).split():  # as the pattern says, in a tenth of the time
-        if run.isascii():
-            if len(word := run.lstrip(_NO_LETTERS)) > 3:
-                found.add(word.lower())
-        elif min(run) >= "가":
-            found.add(run)
-        else:
-            others.append(run)
-    if others:
-        found.update(map(str.lower, _WORD.findall(" ".join(others))))
+    runs = set(text[:20_000].translate(_IN_WORDS).split())  # as the pattern says, in a tenth of the time
+    found = {word.lower() for run in runs if run.isascii() and len(word := run.lstrip(_NO_LETTERS)) > 3}
+    for run in runs if not text.isascii() else ():
+        if not run.isascii():
+            found.update((run,) if min(run) >= "가" else map(str.lower, _WORD.findall(run)))
     return frozenset(word[:7] for word in found - _COMMON if len(word) > 1)
 
 

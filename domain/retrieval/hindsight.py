@@ -7,6 +7,7 @@ file or value, reached from a request that is near. A pair that is not true is w
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from string import ascii_letters
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
 from memctl.domain.support.mentions import without_homes
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import Blanked
 
 HindsightKind = Literal["known error", "known command", "found out again", "known place"]
 
@@ -93,7 +95,7 @@ ASKED, ANSWERED = 600, 2_000
 FEW = 4
 """A request of fewer content words goes on with what was asked before it."""
 
-_APART_IN_NAMES = patterns.compile(r"[^A-Za-z가-힣]+")
+_IN_NAMES = Blanked(but=ascii_letters, first="가", last="힣")
 
 
 def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
@@ -107,7 +109,7 @@ def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
 @remembered(16, longest=32_000)
 def memory_words(prompt: str, lead: str, answer: str, files: tuple[str, ...]) -> tuple[str, ...]:
     """The content words of a turn as it is remembered: what was asked, answered, and worked on."""
-    paths = " ".join(_APART_IN_NAMES.sub(" ", path) for path in files)
+    paths = " ".join(files).translate(_IN_NAMES)
     return _kept(words_in(without_homes(f"{prompt[:ASKED]} {lead[:ASKED]} {answer[:ANSWERED]} {paths}")))
 
 

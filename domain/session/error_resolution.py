@@ -330,7 +330,7 @@ class Resolutions:
         about = names_of(error.fact)
         bearing = (at for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS)
         changes = [edit for _, edit in edits]
-        explained = self._explained(error, min(bearing, default=last) - 1, changes)
+        explained = self._explained(error, next(bearing, last) - 1, changes)
         said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
         return _mended(error, changes, ran, explained, said)
 
@@ -682,7 +682,7 @@ def _mended(
     unique, names = _standing(edits, error.fact), names_of(error.fact)
     about = names | names_within(explanation)
     points = {edit: _bearing(edit, error.fact, about, explanation) for edit in unique}
-    own = {edit: _bearing(edit, error.fact, names) for edit in unique}
+    own = {edit: _bearing(edit, error.fact, names) for edit in unique} if explanation else points
     ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []

@@ -133,9 +133,8 @@ class Searches:
         self._know((path,))
 
     def _valued(self, placed: OrderedEvent, turn: _Turn, text: str, but: str = "") -> None:
-        before = values_in(but) if but else ()
         for value in distinctive_values_in(text):
-            if value in self._familiar or value in before:
+            if value in self._familiar or value in values_in(but):
                 continue
             self._know((value,))
             if value.lower() in turn.text:

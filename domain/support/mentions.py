@@ -3,9 +3,14 @@
 Values are addresses, names of environment variables, long options, and names of code of several words.
 """
 
+from itertools import islice
+from string import ascii_letters, digits
+
 from memctl.domain.support import patterns
+from memctl.domain.support.literals import mentions
 from memctl.domain.support.location import inside, joined, path_of, project_of
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import Blanked
 
 LONGEST_VALUE, SHORTEST_NAME = 120, 10
 """Characters of a value, and of a name of code."""
@@ -47,17 +52,27 @@ def without_homes(text: str) -> str:
     return _HOME.sub("~", text) if "/home" in text or "Users" in text else text
 
 
+_IN_VALUES = Blanked(but=f"{ascii_letters}{digits}_-:/.~")
+
+
 @remembered(512, longest=16_384)
 def values_in(text: str) -> tuple[str, ...]:
     """The values that a text names, each once, in order; a user's name in a path is none."""
-    found: dict[str, None] = {}
-    for match in _VALUE.finditer(without_homes(text[:20_000])):
-        value = match[0].rstrip("./")
-        if SHORTEST_NAME <= len(value) <= LONGEST_VALUE:
-            found[value] = None
-            if len(found) == MOST_VALUES:
-                break
-    return tuple(found)
+    runs = without_homes(text[:20_000]).translate(_IN_VALUES).split()
+    long = (run for run in runs if len(run) >= SHORTEST_NAME)
+    found = (value for run in long if not run.islower() or mentions(run, _SIGNS) for value in _values_of(run))
+    return tuple(islice(dict.fromkeys(found), MOST_VALUES))
+
+
+_SIGNS = ("_", "--", "://")
+"""One of these has each value that has no capital letter."""
+
+
+@remembered(2_048)
+def _values_of(run: str) -> tuple[str, ...]:
+    """The values in what stands between two blanks."""
+    found = (match[0].rstrip("./") for match in _VALUE.finditer(run))
+    return tuple(value for value in found if SHORTEST_NAME <= len(value) <= LONGEST_VALUE)
 
 
 @remembered(1_024, longest=4_096)

@@ -203,7 +203,7 @@ class Pattern(Generic[AnyStr]):
     def finditer(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Iterator[Match[AnyStr]]:
         """All matches that do not overlap, from the left."""
         encoded = _encoded(text, pos, endpos)
-        return (Match(self, text, encoded, spans) for spans in self._each(text, encoded, encoded.byte_at(pos)))
+        return map(partial(Match, self, text, encoded), self._each(text, encoded, encoded.byte_at(pos)))
 
     def _each(self, text: AnyStr, encoded: _Encoded, at: int = 0) -> Iterator[Spans]:
         """The spans of all matches from that byte on that do not overlap."""
