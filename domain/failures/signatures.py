@@ -18,7 +18,7 @@ from memctl.domain.shell.directories import ENTERING
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals
-from memctl.domain.support.text import Blanked
+from memctl.domain.support.text import Runs
 
 MOST = 8
 """Errors that are taken from one output."""
@@ -51,7 +51,7 @@ class SeenError(msgspec.Struct, frozen=True):
 
 
 _WORD = patterns.compile(r"[^\W\d_]{2,}")
-_IN_WORDS = Blanked(but=ascii_lowercase)
+_WORDS = Runs(ascii_lowercase)
 _SAY_LITTLE = frozenset(ascii_lowercase) | words_of(
     "error errors err fatal failed failure fail fails failing task tasks command commands process job step build exit "
     "exited code status with cannot can could not read open find run execute complete completed the to in of at is was "
@@ -62,7 +62,7 @@ _SAY_LITTLE = frozenset(ascii_lowercase) | words_of(
 def says_little(message: str, least: int = 1) -> bool:
     """Whether a message has fewer words than that which set one failure apart from others ("ERROR task failed")."""
     text = message[:500].lower()
-    words = text.translate(_IN_WORDS).split() if text.isascii() else _WORD.findall(text)
+    words = _WORDS.within(text) if text.isascii() else _WORD.findall(text)
     return len(_SAY_LITTLE.union(words)) - len(_SAY_LITTLE) < least
 
 

@@ -21,7 +21,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen, one_line
 from memctl.domain.support.outcomes import KeptOutcome, moving_average
 from memctl.domain.support.remembered import remembered
-from memctl.domain.support.text import Blanked
+from memctl.domain.support.text import Runs
 
 ALIKE = 80.0
 """Similarity of two approaches (rapidfuzz token set ratio, 0 to 100) from which they are one solution."""
@@ -170,7 +170,7 @@ _RISKY = patterns.compile(
 )
 
 
-_IN_NAMES = Blanked(but=f"{ascii_lowercase}{digits}_")
+_NAMES = Runs(f"{ascii_lowercase}{digits}_")
 _EVERYBODYS = words_of(
     "this that with from error failed test tests expected have could return value values type types function method "
     "should must when line lines file files code string strings make name names errors issue issues variable variables "
@@ -181,7 +181,7 @@ _EVERYBODYS = words_of(
 @remembered(256, longest=16_384)
 def names_within(text: str) -> frozenset[str]:
     """The names that a text holds, in small letters, without everybody's words."""
-    runs = (run.lstrip(digits) for run in text.lower().translate(_IN_NAMES).split())
+    runs = (run.lstrip(digits) for run in _NAMES.within(text.lower()))
     return frozenset(name for name in runs if len(name) > 3) - _EVERYBODYS
 
 

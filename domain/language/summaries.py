@@ -11,7 +11,7 @@ from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
-from memctl.domain.support.text import Blanked
+from memctl.domain.support.text import Runs
 
 LONGEST_POINT = 140
 """Characters of one point of a list."""
@@ -83,7 +83,7 @@ _SINCE = patterns.compile(r"\b(?:now|no longer)\b|→", patterns.I)
 _CODE_LEADS = patterns.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
-_IN_WORDS = Blanked(but=ascii_lowercase)
+_WORDS = Runs(ascii_lowercase)
 _MAY_SAY_DONE = patterns.compile(
     r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|"
     r"fix is|change is)|→|->|[가-힣]",
@@ -178,7 +178,7 @@ def says_done(sentence: str, *, sure: bool = False) -> bool:
 
 def _reports(sentence: str) -> bool:
     """Whether a word of it says that something was done, and none that it is to be done."""
-    words = sentence.lower().translate(_IN_WORDS).split()
+    words = _WORDS.within(sentence.lower())
     if words and words[-1] == "now" and sentence[-1] != ":":
         del words[-1]  # "Push it now."
     if _DONE.isdisjoint(words) and not _SAYS_DONE.search(sentence):

@@ -7,7 +7,7 @@ file or value, reached from a request that is near. A pair that is not true is w
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from string import ascii_letters
+from string import ascii_letters, digits
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
 from memctl.domain.support.mentions import without_homes
 from memctl.domain.support.remembered import remembered
-from memctl.domain.support.text import Blanked
+from memctl.domain.support.text import Blanked, Runs
 
 HindsightKind = Literal["known error", "known command", "found out again", "known place"]
 
@@ -131,7 +131,8 @@ def _kept(words: Iterable[str]) -> tuple[str, ...]:
 RAN = "ran "
 """How a word of a way begins that is a command."""
 
-_CHANGED = patterns.compile(r"[A-Za-z_][A-Za-z0-9_:.-]{3,}")
+_NO_BEGIN = f"{digits}:.-"
+_CHANGED = Runs(f"{ascii_letters}_{_NO_BEGIN}")
 _DISTINCTIVE = patterns.compile(r"[:.]|[a-z][A-Z]")
 """What a word of a change has that is no word of prose."""
 
@@ -148,12 +149,16 @@ def way_of(edits: Sequence[Edit], ran: Sequence[str]) -> tuple[str, ...]:
         if head and not head.startswith(_CHORES):
             found[f"{RAN}{head}"] = None
     for edit in edits:
-        before = frozenset(_CHANGED.findall(without_homes(edit.before)))
-        for word in _CHANGED.findall(without_homes(edit.after)):
-            if word not in before:
-                found[word.rstrip(".:-")] = None
+        before = frozenset(_changed(edit.before))
+        found.update((word.rstrip(".:-"), None) for word in _changed(edit.after) if word not in before)
     ordered = sorted(found, key=lambda word: (not word.startswith(RAN), not _is_distinctive(word)))
     return tuple(clipped(word, 40, NARROW) for word in ordered[:MOST_WORDS])
+
+
+def _changed(side: str) -> list[str]:
+    """The words of a side of a change, of four characters or more."""
+    runs = (run.lstrip(_NO_BEGIN) for run in _CHANGED.within(without_homes(side)))
+    return [word for word in runs if len(word) > 3]
 
 
 def _is_distinctive(word: str) -> bool:

@@ -10,7 +10,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.location import inside, joined, path_of, project_of
 from memctl.domain.support.remembered import remembered
-from memctl.domain.support.text import Blanked
+from memctl.domain.support.text import Runs
 
 LONGEST_VALUE, SHORTEST_NAME = 120, 10
 """Characters of a value, and of a name of code."""
@@ -52,14 +52,13 @@ def without_homes(text: str) -> str:
     return _HOME.sub("~", text) if "/home" in text or "Users" in text else text
 
 
-_IN_VALUES = Blanked(but=f"{ascii_letters}{digits}_-:/.~")
+_RUNS = Runs(f"{ascii_letters}{digits}_-:/.~")
 
 
 @remembered(512, longest=16_384)
 def values_in(text: str) -> tuple[str, ...]:
     """The values that a text names, each once, in order; a user's name in a path is none."""
-    runs = without_homes(text[:20_000]).translate(_IN_VALUES).split()
-    long = (run for run in runs if len(run) >= SHORTEST_NAME)
+    long = (run for run in _RUNS.within(without_homes(text[:20_000])) if len(run) >= SHORTEST_NAME)
     found = (value for run in long if not run.islower() or mentions(run, _SIGNS) for value in _values_of(run))
     return tuple(islice(dict.fromkeys(found), MOST_VALUES))
 

@@ -66,6 +66,17 @@ class Blanked(dict[int, int]):
         return kept
 
 
+class Runs:
+    """What stands in a text between all but some ASCII characters, of which `?` is none: what a pattern finds, in a
+    tenth of the time."""
+
+    def __init__(self, of: str) -> None:
+        self._table = bytes(code if chr(code) in of else 0x20 for code in range(256))
+
+    def within(self, text: str) -> list[str]:
+        return text.encode("ascii", "replace").translate(self._table).decode("ascii").split()
+
+
 class _Keeping(dict[int, str | int]):
     """A table for `str.translate`: letters, marks, digits and the characters given stay, all else becomes a space."""
 
