@@ -766,9 +766,10 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
     named = _is_named(edit, error)
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
         return 0  # a linter says where
-    one, other = ("".join(filter(str.isalnum, side)) for side in (edit.before, edit.after))
-    if one != other and any(kind.endswith("/format") for kind in error.error_types):
-        return 0  # what is only put into another form says the same
+    if any(kind.endswith("/format") for kind in error.error_types):
+        one, other = ("".join(filter(str.isalnum, side)) for side in (edit.before, edit.after))
+        if one != other:
+            return 0  # what is only put into another form says the same
     touched, after = _touched(edit), names_within(edit.after)
     ruled = any(kind.rpartition("/")[2].lower() in touched & after for kind in error.error_types)
     shared = min(len(_naming(edit, error) & touched), 3)

@@ -98,12 +98,12 @@ class ProjectPractices:
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         command = self._commands.pop(seen.call, None)
-        if command is None:
+        if command is None or not _MAY_SHOW.search(command.text[:_LOOKED_AT]):
             return
         if isinstance(seen, ToolFailed):
-            if _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
+            if not is_noise(seen.text):
                 self._ran(placed, command, seen.text, passed=False)
-        elif _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
+        elif not seen.interrupted:
             passed = seen.exit_code in (None, 0)
             self._ran(placed, command, seen.text, passed=passed)
             if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
