@@ -230,25 +230,25 @@ def _held(fact: KnowledgeHeld) -> HeldMemory:
 
 
 def _needing(row: Hindsight, kind: HindsightKind, subject: str, need: Need) -> Hindsight:
-    before = next((each for each in row.needs if each.id == need.id), need)
-    # An error, and what resolved it, whichever came first.
-    met = max(
-        before,
-        need,
-        key=lambda each: (bool(each.end), _settled(msgspec.structs.replace(each, text="", at=0, duration_us=0))),
-    )
-    began, ended = min(before.at, need.at), max(before.at + before.duration_us, need.at + need.duration_us)
-    text = max(before.text, need.text)
-    need = msgspec.structs.replace(met, text=text, at=began, duration_us=max(ended - began, 0))
+    if before := next((each for each in row.needs if each.id == need.id), None):
+        # An error, and what resolved it, whichever came first.
+        met = max(
+            before,
+            need,
+            key=lambda each: (bool(each.end), _settled(msgspec.structs.replace(each, text="", at=0, duration_us=0))),
+        )
+        began, ended = min(before.at, need.at), max(before.at + before.duration_us, need.at + need.duration_us)
+        text = max(before.text, need.text)
+        need = msgspec.structs.replace(met, text=text, at=began, duration_us=max(ended - began, 0))
     newest = NEWEST if kind in ("known place", "found out again") else MOST_NEEDS
     needs = _kept(row.needs, need, newest, drawn=kind in OF_TWO_FACTS)
     return msgspec.structs.replace(row, kind=kind, subject=clipped(subject, 200), needs=needs)
 
 
 def _holding(row: Hindsight, memory: HeldMemory) -> Hindsight:
-    before = next((each for each in row.memories if each.id == memory.id), memory)
-    found = max(before, memory, key=_settled)
-    return msgspec.structs.replace(row, memories=_kept(row.memories, found, NEWEST, drawn=row.kind in OF_TWO_FACTS))
+    if before := next((each for each in row.memories if each.id == memory.id), None):
+        memory = max(before, memory, key=_settled)
+    return msgspec.structs.replace(row, memories=_kept(row.memories, memory, NEWEST, drawn=row.kind in OF_TWO_FACTS))
 
 
 def _may_stay(row: Hindsight, kept: tuple[Need, ...] | tuple[HeldMemory, ...], id: str, newest: int) -> bool:

@@ -100,7 +100,8 @@ def _calls(command: str, directory: str) -> tuple[_Call, ...]:
             continue
         here = at.rstrip("/").rpartition("/")[2]
         outer, head = _name(words[0]), part.head.split(" ")
-        inner = next((n for n, word in enumerate(words) if SYNONYMS.get(_name(word), _name(word)) == head[0]), None)
+        names = map(_name, words)
+        inner = next((n for n, name in enumerate(names) if SYNONYMS.get(name, name) == head[0]), None)
         if inner is None or inner:  # a program that runs another one: what it was given to run is none of its words
             own = next((n for n, word in enumerate(words[1:], 2) if not word.startswith("-")), len(words))
             found.append(_Call(outer, tuple(words[1:own]), here, part))

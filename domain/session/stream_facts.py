@@ -180,10 +180,12 @@ class StreamFacts:
     def _note_idle(self, placed: OrderedEvent, seen: Observed) -> None:
         """Nobody worked until a person spoke or took the session up again, where no tool was at work, nor for longer
         than a step takes."""
-        before, self._last = self._last or placed.when, max(self._last, placed.when)
+        gap = placed.when - (self._last or placed.when)
+        self._last = max(self._last, placed.when)
+        if gap <= 0:
+            return
         spoke = isinstance(seen, PromptSubmitted) and not (seen.subagent or seen.meta)
         waited = (spoke or isinstance(seen, SessionStarted)) and not self._work.at_a_tool
-        gap = placed.when - before
         self._assert.idle = Micros(self._assert.idle + max(gap if waited else gap - LONGEST_STEP, 0))
 
     def _began_with(self, placed: OrderedEvent, seen: Observed) -> None:

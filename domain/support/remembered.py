@@ -32,7 +32,10 @@ def remembered(entries: int, *, longest: int = LONGEST) -> Callable[[Function], 
 
         @wraps(function)
         def of_several(*texts: str | int | tuple[str, ...], **flags: bool) -> object:
-            return of_length(sum(map(_length, texts)))(*texts, **flags)
+            length = 0
+            for text in texts:  # a third of the time of sum() and map()
+                length += len(text) if text.__class__ is str else _length(text)
+            return (kept if length <= longest else of_length(length))(*texts, **flags)
 
         code = function.__code__
         alone = code.co_argcount + code.co_kwonlyargcount == 1
