@@ -98,10 +98,11 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
             if _may_stay(row, row.needs, str(fact.id), MOST_NEEDS):
                 row = _needing(row, "known error", fact.signature, _error(fact))
         case ErrorResolved():
-            if _may_stay(row, row.needs, str(fact.error), MOST_NEEDS):
-                row = _needing(row, "known error", fact.signature, _met(fact))
+            met = _met(fact) if _may_stay(row, row.needs, str(fact.error), MOST_NEEDS) else None
+            if met is not None:
+                row = _needing(row, "known error", fact.signature, met)
             if _may_stay(row, row.memories, str(fact.error), NEWEST):
-                row = _holding(row, _resolution(fact))
+                row = _holding(row, _resolution(fact, _way(fact) if met is None else met.words))
         case KnowledgeNeeded():
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
         case KnowledgeHeld():
@@ -173,13 +174,17 @@ def _error(fact: ErrorOccurred) -> Need:
     )
 
 
+def _way(fact: ErrorResolved) -> tuple[str, ...]:
+    return way_of(fact.edits, fact.ran)[:WAY]
+
+
 def _met(fact: ErrorResolved) -> Need:
     return Need(
         **_shown_by(fact) | {"at": int(fact.occurred_at) - max(fact.duration_us, 0)},
         id=str(fact.error),
         text="",
         end=str(fact.evidence[-1].event) if fact.evidence else "",
-        words=way_of(fact.edits, fact.ran)[:WAY],
+        words=_way(fact),
         calls=fact.calls,
         duration_us=max(fact.duration_us, 0),
         tokens=fact.tokens,
@@ -187,14 +192,14 @@ def _met(fact: ErrorResolved) -> Need:
     )
 
 
-def _resolution(fact: ErrorResolved) -> HeldMemory:
+def _resolution(fact: ErrorResolved, way: tuple[str, ...]) -> HeldMemory:
     return HeldMemory(
         **_shown_by(fact, -1),
         member=clipped(fact.through, LONGEST_NAME),
         id=str(fact.error),
         memory=memory_id("bug_pattern", fact.signature),
         text=one_line(fact.approach, 200),
-        words=way_of(fact.edits, fact.ran)[:WAY],
+        words=way,
         lineage=clipped(fact.lineage, 160, NARROW),
     )
 

@@ -103,11 +103,11 @@ class FactBuilder:
     def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
         """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
         the session's."""
-        member = through(placed.event.actor)
+        location, member = fields.pop("location", self.location), through(placed.event.actor)
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
-            location=self.placed(fields.pop("location", self.location)),
+            location=by_key(location) if self.confined else location,
             subagent=placed.payload.subagent,
             through=member,
             evidence=spans or (Span(placed.cite),),

@@ -186,7 +186,8 @@ class StreamFacts:
             return
         spoke = isinstance(seen, PromptSubmitted) and not (seen.subagent or seen.meta)
         waited = (spoke or isinstance(seen, SessionStarted)) and not self._work.at_a_tool
-        self._assert.idle = Micros(self._assert.idle + max(gap if waited else gap - LONGEST_STEP, 0))
+        if waited or gap > LONGEST_STEP:
+            self._assert.idle = Micros(self._assert.idle + (gap if waited else gap - LONGEST_STEP))
 
     def _began_with(self, placed: OrderedEvent, seen: Observed) -> None:
         """What an event shows of how the session was started: the first opens it."""
