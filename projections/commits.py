@@ -49,7 +49,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 def commit_key(location: str, commit: str) -> str:
     """The row of a commit of the repository at a place."""
-    return str(derived_of("commit", location, commit))
+    return derived_of("commit", location, commit)
 
 
 def _reverted(item: Recorded[CommitRecorded]) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ KINDS: dict[str, HindsightKind] = {"place": "known place", "value": "found out a
 
 def row_id(kind: HindsightKind, location: str, subject: str) -> str:
     """Key of what is known of a thing in the project of that location."""
-    return str(derived_of("hindsight", kind, project_name(location), subject))
+    return derived_of("hindsight", kind, project_name(location), subject)
 
 
 def _keys(fact: Shown) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
     """Key of a claim; `location` is None where it holds everywhere."""
     place = "*" if location is None else f"@{location}"
-    return str(derived_of("insight", kind, str(polarity), place, canonical))
+    return derived_of("insight", kind, str(polarity), place, canonical)
 
 
 def _found(item: InsightFound | Recorded[MemoryNoted]) -> InsightFound:

@@ -84,7 +84,7 @@ class KnownCommand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 def row_id(location: str, key: str) -> str:
     """Key of what is known of a command's key at a location."""
-    return str(derived_of("known_command", location, key))
+    return derived_of("known_command", location, key)
 
 
 class Warning(NamedTuple):

@@ -86,7 +86,7 @@ class MetError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def row_id(location: str, key: str) -> str:
     """Key of what is known of a line, or of a directory, at a location."""
-    return str(derived_of("met_error", location, key))
+    return derived_of("met_error", location, key)
 
 
 def together(rows: Iterable[MetError]) -> MetError:

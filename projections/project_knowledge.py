@@ -67,7 +67,7 @@ def row_id(fact: Fact) -> str:
 
 @remembered(256)
 def _id(stream: str, location: str) -> str:
-    return str(derived_of("project_knowledge", stream, location))
+    return derived_of("project_knowledge", stream, location)
 
 
 @projection(row=SessionKnowledge, key=row_id, stage=1, indexes=(("location", "last_at"),))

@@ -33,7 +33,7 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
 
 def reflection_id(location: str, topic: str) -> str:
     """Key of what is thought of a topic at a place."""
-    return str(derived_of("reflection", location, topic))
+    return derived_of("reflection", location, topic)
 
 
 @projection(

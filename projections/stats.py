@@ -83,7 +83,7 @@ def stats_id(fact: Counted) -> str:
 
 @remembered(256)
 def _id(day: int, stream: str, location: str, once: str) -> str:
-    return str(derived_of("stats", f"{day}:{once}:{stream}", location))
+    return derived_of("stats", f"{day}:{once}:{stream}", location)
 
 
 @projection(

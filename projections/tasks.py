@@ -72,7 +72,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 def task_id(location: str, canonical: str) -> str:
     """Key of the piece of work of that canonical description at that location."""
-    return str(derived_of("task", location, canonical))
+    return derived_of("task", location, canonical)
 
 
 def _key(fact: TaskOpened | TaskClosed | Episode) -> str:

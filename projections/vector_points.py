@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.events.event import derived_id
+from memctl.domain.events.event import derived_text
 from memctl.domain.support.structs import carried_over
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memory_rows import Memory
@@ -35,7 +35,7 @@ class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 def point_id(memory_id: str) -> str:
     """Id of the point of a memory: a UUIDv5, as vector stores want."""
-    return str(derived_id(f"point:{memory_id}:0"))
+    return derived_text(f"point:{memory_id}:0")
 
 
 @projection(

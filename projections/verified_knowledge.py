@@ -66,7 +66,7 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
 def knowledge_id(subject: str, location: str | None) -> str:
     """Key of what is known about that subject; `location` is None for what holds everywhere."""
     place = "*" if location is None else f"@{location}"
-    return str(derived_of("knowledge", place, subject))
+    return derived_of("knowledge", place, subject)
 
 
 def _key(change: Changed[ClaimCandidate]) -> str | None:

@@ -347,7 +347,7 @@ _GLUED = patterns.compile(
 )
 """Where a line break between two sentences was lost."""
 _BEGIN_SENTENCE = frozenset(f"{ascii_uppercase}{digits}`\"'(*-")
-_QUOTES = ("\"", "'")
+_QUOTES = ('"', "'")
 
 
 @remembered(64, longest=16_384)
@@ -366,9 +366,7 @@ def _parts(text: str) -> Iterator[str]:
         end, mark = gap.end(), gap["mark"]
         after = text[end : end + 1]
         near = gap.start() - start <= _LONGEST_LABEL
-        label = mark == ":" and (
-            after in _QUOTES or (near and _LABEL.match(text, start, gap.start()) is not None)
-        )
+        label = mark == ":" and (after in _QUOTES or (near and _LABEL.match(text, start, gap.start()) is not None))
         ends = mark and not label and (after in _BEGIN_SENTENCE or "가" <= after <= "힣")
         if ends or "\n" in gap[0]:
             yield text[start : gap.start() + len(mark or "")]

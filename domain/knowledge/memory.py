@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from memctl.domain.events.event import derived_id
+from memctl.domain.events.event import derived_text
 from memctl.domain.events.facts import Episode, InsightKind, Turn
 from memctl.domain.failures.explanations import reasons_in
 from memctl.domain.knowledge.graduation import length_of
@@ -95,7 +95,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def memory_id(kind: MemoryKind, source_key: str) -> str:
     """Id of the memory that is made of that source row or fact."""
-    return str(derived_id(f"memory:{kind}:{source_key}"))
+    return derived_text(f"memory:{kind}:{source_key}")
 
 
 def bucket_of(kind: InsightKind) -> Bucket:

@@ -72,7 +72,7 @@ def key_of(lesson: Lesson) -> str:
 
 def strategy_id(location: str, lesson: Lesson) -> str:
     """Key of the strategy that a lesson is, in the project at a location."""
-    return str(derived_of("strategy", location, key_of(lesson)))
+    return derived_of("strategy", location, key_of(lesson))
 
 
 def kept(lesson: Lesson) -> Lesson:

@@ -33,4 +33,4 @@ def key_of(entry: str, text: str) -> str:
 
 
 def _id(folder: str, *parts: str) -> str:
-    return str(derived_of("team", folder, *parts))
+    return derived_of("team", folder, *parts)

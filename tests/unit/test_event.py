@@ -19,6 +19,7 @@ from memctl.domain.events.event import (
     decode_payload,
     derived_id,
     derived_of,
+    derived_text,
     event_types,
     stream_hash,
     type_of,
@@ -108,6 +109,7 @@ def test_every_registered_type_says_what_it_is_and_survives_a_round_trip() -> No
 def test_derived_ids_are_uuid5(name: str) -> None:
     name = name.encode("utf-8", "replace").decode()
     assert derived_id(name) == uuid.uuid5(NAMESPACE, name)
+    assert derived_text(name) == str(derived_id(name))
 
 
 _PARTS = st.lists(st.text("ab\n", max_size=4), min_size=3, max_size=3)
@@ -119,7 +121,8 @@ def test_what_has_other_parts_has_another_id(one: list[str], other: list[str]) -
 
 
 def test_an_id_by_parts_is_that_of_their_lines() -> None:
-    assert derived_of("x", "a", "b\nc") == derived_id("x:a\nb\nc"), "statements in logs of before name things by it"
+    written = str(derived_id("x:a\nb\nc"))
+    assert derived_of("x", "a", "b\nc") == written, "statements in logs of before name things by it"
 
 
 def test_shards_do_not_depend_on_the_process() -> None:
