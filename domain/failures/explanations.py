@@ -166,7 +166,7 @@ def cause_in(explanation: str, longest: int = 400) -> str:
     often mended; else the first. One that only points back stands with what it is the reason of, unless both are
     longer than `longest`. Empty where there is none."""
     found = [each for each in sentences(explanation) if says_what_was_wrong(each)]
-    at = next((at for at in reversed(range(len(found))) if links(found[at])), 0)
+    at = next((at for at in reversed(range(len(found))) if _LINKS.search(found[at])), 0)
     if at and _GOES_ON.match(found[at]) and len(found[at - 1]) + len(found[at]) < longest:
         return f"{found[at - 1]} {found[at]}"
     return found[at] if found else ""
@@ -195,9 +195,11 @@ def guesses(sentence: str) -> bool:
 
 def _rules_out(sentence: str) -> bool:
     """Whether a sentence says what something does not come of, and not what of before that."""
-    out, link = _RULES_OUT.search(sentence), _LINKS.search(sentence)
-    before = out is not None and (link is None or out.start() <= link.start())
-    return out is not None and before and " but " not in sentence[out.end() :]
+    out = _RULES_OUT.search(sentence)
+    if out is None or " but " in sentence[out.end() :]:
+        return False
+    link = _LINKS.search(sentence)
+    return link is None or out.start() <= link.start()
 
 
 def why_of(explanation: str) -> str:

@@ -59,12 +59,12 @@ _RUNS = Runs(f"{ascii_letters}{digits}_-:/.~")
 def values_in(text: str) -> tuple[str, ...]:
     """The values that a text names, each once, in order; a user's name in a path is none."""
     long = (run for run in _RUNS.within(without_homes(text[:20_000])) if len(run) >= SHORTEST_NAME)
-    found = (value for run in long if not run.islower() or mentions(run, _SIGNS) for value in _values_of(run))
+    found = (value for run in long if not run[1:].islower() or mentions(run, _SIGNS) for value in _values_of(run))
     return tuple(islice(dict.fromkeys(found), MOST_VALUES))
 
 
 _SIGNS = ("_", "--", "://")
-"""One of these has each value that has no capital letter."""
+"""One of these has each value that has no capital letter behind its first character."""
 
 
 @remembered(2_048)
