@@ -15,6 +15,7 @@ from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, R
 from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.wording import seen
 
 
@@ -63,6 +64,7 @@ LONGEST_LINE, LONGEST_UNADDRESSED, LONGEST_WORD = 400, 160, 240
 good. Of set 1, half of all prompts have under 57 characters, and three in four are of one line."""
 
 
+@remembered(8, longest=1 << 16)
 def _typed_line(prompt: str) -> tuple[int, int, bool]:
     """Where the typed line of a prompt lies, and whether it is all of the prompt; empty where nothing shows that it was
     typed.

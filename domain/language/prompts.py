@@ -225,14 +225,18 @@ def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
     text = text[:20_000]
     found = {word.lower() for run in set(_WORDS.within(text)) if len(word := run.lstrip(_NO_LETTERS)) > 3}
-    if not text.isascii() and _HANGUL.search(text):
+    if _has_hangul(text):
         found.update(text.translate(_IN_HANGUL).split())
     return frozenset(word[:7] for word in found - _COMMON if len(word) > 1)
 
 
+def _has_hangul(text: str) -> bool:
+    return not text.isascii() and _HANGUL.search(text) is not None
+
+
 def length_of(words: str) -> int:
     """Length in words; three Hangul characters count as one, as long as a sentence of ten counts as three."""
-    hangul = 0 if words.isascii() else len("".join(words.translate(_IN_HANGUL).split()))
+    hangul = len("".join(words.translate(_IN_HANGUL).split())) if _has_hangul(words) else 0
     return len(words.split()) if hangul * 2 < len(words) else max(len(words.split()), hangul // 3)
 
 
