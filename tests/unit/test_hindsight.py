@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from session_events import Session, facts_of
 
 from memctl.api.queries.hindsight import _record
@@ -26,7 +28,7 @@ from memctl.domain.retrieval.hindsight import (
     same_way,
     way_of,
 )
-from memctl.domain.support.mentions import is_distinctive, path_within, values_in
+from memctl.domain.support.mentions import _VALUE, LONGEST_VALUE, SHORTEST_NAME, is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
 
 HOUR = 3_600_000_000
@@ -214,6 +216,15 @@ def test_whose_home_a_path_lies_in_says_nothing(home: str) -> None:
     for words in (request_words(f"look at {home}/x/y"), memory_words(f"{home}/x", "", f"in `{home}/y`", ())):
         assert not {word for word in words if word.startswith(("ann", "home", "users", "mari"))}
     assert way_of([Edit("a.py", "x", f"root = '{home}/shop.toml'")], ()) == ("shop.toml", "root")
+
+
+@given(st.text(st.sampled_from("aB1_-:/. é")), st.sampled_from(["", "--", "https://", "a_b", "aB"]))
+def test_values_are_what_the_pattern_finds_in_the_whole_text(text: str, begin: str) -> None:
+    text = f"{begin}{text}{'a' * SHORTEST_NAME}{text}"
+    found = (match[0].rstrip("./") for match in _VALUE.finditer(text))
+    assert values_in(text) == tuple(
+        dict.fromkeys(each for each in found if SHORTEST_NAME <= len(each) <= LONGEST_VALUE)
+    )
 
 
 def test_a_request_is_not_near_a_memory_by_the_folders_of_a_home_alone() -> None:

@@ -21,6 +21,7 @@ from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.scheduled_prompts import (
+    _CODED,
     LEAST_SHOWN,
     LOOKS,
     MOST_SHOWN,
@@ -28,6 +29,7 @@ from memctl.domain.session.scheduled_prompts import (
     TRY,
     Looks,
     Shown,
+    _has_codes,
     without_markup,
 )
 from memctl.domain.session.stream_facts import StreamFacts, derive
@@ -290,3 +292,8 @@ MARKUP = re.compile(rb"<[A-Za-z/!?][^<>\n]{0,399}>|&#?[A-Za-z0-9]{2,8};")
 def test_tags_and_entities_are_what_a_pattern_says_they_are(parts: list[bytes]) -> None:
     text = b"".join(parts)
     assert without_markup(text) == MARKUP.sub(b" ", text)
+
+
+@given(st.text("&#%\\\\uxX0415;", max_size=12).map(str.encode))
+def test_where_nothing_stands_behind_a_sign_there_is_no_letter_by_its_number(text: bytes) -> None:
+    assert _has_codes(text) or not _CODED.search(text)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.support import text as text_module
-from memctl.domain.support.text import canonical, estimate_tokens, sparse, sparse_query, tokens
+from memctl.domain.support.text import Runs, canonical, estimate_tokens, sparse, sparse_query, tokens
 
 # Every character, lone surrogates and NUL among them, with those that the rules look at made likely.
 CHARACTERS = st.one_of(
@@ -175,3 +175,8 @@ def test_every_python_makes_the_same_keys() -> None:
             character = f"a{chr(code)}B"
             digest.update(repr((canonical(character), tokens(character))).encode())
     assert digest.hexdigest()[:16] == "7e5ac182c5234815"
+
+
+@given(st.text(st.sampled_from("ab_ ?éK가\ud800\n")))
+def test_runs_are_what_a_pattern_finds(text: str) -> None:
+    assert Runs("ab_").within(text) == re.findall("[ab_]+", text)
