@@ -116,14 +116,14 @@ def prepare(event: NewEvent) -> NewEvent:
     """One event as it may be stored: every string of it clean, without secrets, private blocks and memctl's own words,
     and capped; and marked `injected` where it held such words. An event that needs none of it is given back itself.
     """
-    return _prepared(event, default_redactor(), Counter())
+    return _prepared(event, default_redactor(), Counter(), time.time_ns() // 1000)
 
 
 def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) -> Prepared:
     """`prepare` for many, with a count of what was cut out."""
     counts: Counter[str] = Counter()
-    redactor = redactor or default_redactor()
-    return Prepared([_prepared(event, redactor, counts) for event in events], dict(counts))
+    redactor, now = redactor or default_redactor(), time.time_ns() // 1000
+    return Prepared([_prepared(event, redactor, counts, now) for event in events], dict(counts))
 
 
 def as_sent(payload: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
@@ -145,8 +145,8 @@ _ASKED_BY = ("session_id", "conversation_id")
 """Fields of a hook's payload that name its session, as the events of it do."""
 
 
-def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
-    at = credible(event.occurred_at, time.time_ns() // 1000)
+def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str], now: int) -> NewEvent:
+    at = credible(event.occurred_at, now)
     if at != event.occurred_at:
         event = msgspec.structs.replace(event, occurred_at=at)
     payload, location = event.payload, event.location
@@ -187,12 +187,11 @@ def _placed(path: str, cleaned: str) -> str:
 
 def _suspect(redactor: Redactor, text: str) -> bool:
     """Whether a text may hold something that is not kept as it stands."""
-    if CONTEXT_BLOCK_OPEN in text or "\0" in text:
-        return True
     try:
-        return redactor.suspects(text.encode())
+        data = text.encode()
     except UnicodeEncodeError:  # a lone surrogate
         return True
+    return b"\0" in data or redactor.suspects(data)
 
 
 def _suspect_around(redactor: Redactor, *names: str) -> bool:
@@ -217,14 +216,8 @@ def _short_named(event: NewEvent) -> NewEvent:
 
 
 def _has_many(payload: Observation) -> bool:
-    """Whether an observation has more parts than are kept, however short they are."""
-    if isinstance(payload, ToolCalled):
-        return _size(payload.input) > OBJECT_CAP
-    if isinstance(payload, NoticeReceived):
-        return _size(payload.data) > OBJECT_CAP
-    if isinstance(payload, CommitRecorded):
-        return len(payload.files) > MOST_FILES
-    return isinstance(payload, ToolOutcome) and len(payload.patch) > MOST_HUNKS
+    """Whether an observation has more files or hunks than are kept, however short they are."""
+    return len(getattr(payload, "files", ())) > MOST_FILES or len(getattr(payload, "patch", ())) > MOST_HUNKS
 
 
 def _within_limits(payload: Observation, long: bool, length: int, *, injected: bool) -> Observation:
@@ -289,6 +282,20 @@ def _option(before: Any, pair: bool) -> str:
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, listed: bool = False) -> bool:
     """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands. `listed`:
     the value stands in a list."""
+    if isinstance(value, Hunk):
+        strings.extend(value.lines)
+        return max(abs(value.old_start), abs(value.new_start)) > _MOST_COUNTED
+    if isinstance(value, msgspec.Struct):
+        odd = False
+        for inner in msgspec.structs.astuple(value):
+            if inner.__class__ is str:
+                if inner:
+                    strings.append(inner)
+            elif inner.__class__ is int:
+                odd |= abs(inner) > _MOST_COUNTED
+            elif inner and inner is not True:
+                odd |= _collect(inner, strings)
+        return odd
     if isinstance(value, str):
         strings.append(f'"{key}": "{value}"' if key else value)
         return False
@@ -303,28 +310,16 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, l
             elif inner.__class__ is not bool and inner is not None and not odd:
                 odd = _collect(inner, strings, name, depth + 1)
         return odd
-    if isinstance(value, Hunk):
-        strings.extend(value.lines)
-        return max(abs(value.old_start), abs(value.new_start)) > _MOST_COUNTED
     if isinstance(value, (list, tuple)):
         odd = depth > _MAX_DEPTH
+        if depth:
+            strings.append("\n" * len(value))  # each part of an object counts, as numbers do by their keys
         before: Any = None
         pair = listed and len(value) == 2
         for inner in value:
             if not odd:
                 odd = _collect(inner, strings, _option(before, pair) or key, depth + 1, listed=True)
             before = inner
-        return odd
-    if isinstance(value, msgspec.Struct):
-        odd = False
-        for inner in msgspec.structs.astuple(value):
-            if inner.__class__ is str:
-                if inner:
-                    strings.append(inner)
-            elif inner.__class__ is int:
-                odd |= abs(inner) > _MOST_COUNTED
-            elif inner and inner is not True:
-                odd |= _collect(inner, strings)
         return odd
     if isinstance(value, float):
         return not math.isfinite(value) or (depth > 0 and abs(value) > _LARGEST)

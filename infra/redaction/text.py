@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard, cast
 
+from memctl.domain.events.observations import CONTEXT_BLOCK_OPEN
 from memctl.domain.support import patterns
 from memctl.domain.support.dumps import DUMP, dumps
 from memctl.infra.redaction.layouts import COLUMN, columns
@@ -20,7 +21,7 @@ from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
-from memctl.infra.redaction.views import INTERRUPTED, JOINT, LINED, Origins, joined, lined, seen, unescaped
+from memctl.infra.redaction.views import ESCAPED, INTERRUPTED, JOINT, LINED, Origins, joined, lined, seen, unescaped
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -40,7 +41,7 @@ _GOES_ON = patterns.compile(
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
-_JOINED, _LINED = 7, 8
+_ESCAPED, _JOINED, _LINED = 8, 9, 10
 _INTERRUPTED = _LINED + len(LINED)
 """Places of patterns behind the rules: those before find something, these say that a text reads otherwise."""
 _ROUNDS = 4
@@ -162,8 +163,8 @@ class Redactor:
 
     def _scans_by_group(self, cache: Path | None) -> list[tuple[list[int], Scan]]:
         """A scan for each group of rules, with their indices: memctl's, those of personal data, a user's own."""
-        # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
-        # same pass.
+        # What stands around names a rule before what it finds does. Private blocks and memctl's own words are cut
+        # elsewhere, but seen in the same pass.
         sources = [
             *(rule.of or rule.source for rule in self._rules),
             "(?i)<private>",
@@ -173,6 +174,8 @@ class Redactor:
             _HEX,
             COLUMN,
             DUMP,
+            CONTEXT_BLOCK_OPEN,
+            ESCAPED,
             rf"\w{JOINT}\w",
             *LINED,
             *INTERRUPTED,
@@ -202,15 +205,13 @@ class Redactor:
         return found
 
     def suspects(self, data: bytes) -> bool:
-        """Whether UTF-8 text may hold a secret or a private block. False is certain."""
+        """Whether UTF-8 text may hold a secret, or what is cut elsewhere. False is certain."""
         indices = self._scan(data)
-        if not indices and b"\\" not in data:  # it reads in one way
-            return False
-        return any(
+        return bool(indices) and any(
             self._may_find(index, view)
             for view, _, there, _ in self._looks(data, indices)
             for index in there
-            if index < len(self._rules) + _JOINED
+            if index < len(self._rules) + _ESCAPED
         )
 
     def _may_find(self, index: int, view: bytes) -> bool:
@@ -231,7 +232,7 @@ class Redactor:
         its offsets back, what the scan finds in it, and whether its strings are joined."""
         yield data, None, indices, False
         plain, before = data, None
-        if b"\\" in data:
+        if len(self._rules) + _ESCAPED in indices:
             if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
                 view, origins = seen(data, None)
                 yield view, origins, self._scan(view), False
@@ -245,7 +246,7 @@ class Redactor:
             indices = self._scan(plain)
             yield plain, before, indices, False
         joint = len(self._rules) + _JOINED in indices
-        if places := {place for index, place in self._of_lines.items() if index in indices}:
+        if places := {self._of_lines[index] for index in self._of_lines.keys() & indices}:
             for view, origins in lined(plain, before, places):
                 yield view, origins, self._scan(view), False
         if joint:
@@ -377,7 +378,7 @@ class Redactor:
 
     def _kind(self, data: bytes, rules: set[int]) -> str:
         """What the first of these rules calls what it finds, if any does."""
-        return next((marker for n in self._scan(data) & rules for _, _, marker in self._matches(n, data)), "")
+        return next((marker for n in sorted(self._scan(data) & rules) for _, _, marker in self._matches(n, data)), "")
 
     def _encoded(self, data: bytes, deep: int = 0) -> Iterator[tuple[int, int, str]]:
         """Runs of Base64 that hold a secret, each whole."""
@@ -390,7 +391,7 @@ class Redactor:
         encoded = {len(self._rules) + 2, len(self._rules) + 3}
         for span, plain in runs:
             indices = self._scan(plain)
-            inside = (each for index in indices if index < len(self._rules) for each in self._matches(index, plain))
+            inside = (each for n in sorted(indices) if n < len(self._rules) for each in self._matches(n, plain))
             again = self._encoded(plain, deep + 1) if deep < _DEEPEST and not encoded.isdisjoint(indices) else ()
             if (found := next(itertools.chain(inside, again), None)) is not None:
                 yield (*span, found[2])

@@ -17,6 +17,8 @@ from memctl.infra.redaction.likely import value_like
 # JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
 # its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
 _ESCAPE = patterns.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
+ESCAPED = r"""\\(?:[nrtbf"'/\\]|u00[0-7][0-9A-Fa-f])|\x1b\\"""
+"""What a text holds in which there is an escape, or the end of a link in a terminal, which is none."""
 _CODE = patterns.compile(rb"\\u00([0-7][0-9A-Fa-f])")
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b'"': b'"', b"'": b"'", b"/": b"/"}
 
@@ -78,10 +80,9 @@ _SIGN_ENDS = (
     r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*"
     r"(?:[|\t][\w \t\"'`|,;.-]*|(?:[,;][ \t]*[\"'`]?[\w.-]*(?: [\w.-]+)?[\"'`]?)+))\r?\n"
 )
-_NAME_ENDS = rf"(?i){_NAME}(?:{_SIGN_ENDS}|[ \t]*\r?\n)"
-"""The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
-_NO_PROSE = rf"(?i){_NAME}{_SIGN_ENDS}|(?:[^\w\s.-]|\t|  |- )[ \t]?[\w.-]*{_NAME}[ \t]*\r?\n"
-"""The same, where a name that nothing follows stands behind a sign."""
+_NAME_ENDS = rf"(?i){_NAME}{_SIGN_ENDS}|(?:[^\w \t\r\n\f.-]|\t|  |- )[ \t]?[\w.-]*{_NAME}[ \t]*\r?\n"
+"""The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns. One
+that nothing follows stands behind a sign: else it is prose."""
 _STANDS_FIRST = (
     r"passw(?:or)?d[ \t]+[^\s\"'`<>(){}\[\]\\|;,$&:=./%-][^\s\"'`<>(){}\[\]\\|;,$&]{5,}(?:[\s\"']|\z)",
     r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]",
@@ -92,18 +93,22 @@ LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 on its line from the line's beginning, or the lines of a key from its end."""
 _KEPT_APART = tuple(
     patterns.compile(source.encode())
-    for source in (_NO_PROSE, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
+    for source in (_NAME_ENDS, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
 )
 """The same, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
 _BEFORE, _BEHIND = 500, 4_000
 """Bytes before such a place and behind it that are read without prefixes."""
 _PART = rb"""[^\s"'`<>(){}|,;:=/.]"""
-_VALUE = patterns.compile(
-    b"|".join(_PART + b"{%d}[0-9]" % before + _PART + b"{%d}" % (5 - before) for before in range(6))
-    + rb"|\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}"
+_VALUE = b"|".join(
+    (
+        *(_PART + b"{%d}[0-9]" % at + _PART + b"{%d}" % (5 - at) for at in range(6)),
+        rb"\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}",
+    )
 )
 """What each value that a name stands before has: a digit among its letters, signs between them, or many."""
-_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
+_WORD_OF_VALUE = patterns.compile(rb"""[^\s"'`<>(){}|,;:]*(?:%b)[^\s"'`<>(){}|,;:]*""" % _VALUE)
+_SHORTEST = 6
+"""Bytes of a value."""
 _BELOW = 4
 """Lines below a name in which its value may stand, if it is not in the one above."""
 _MOST_REFUSED = 100
@@ -113,9 +118,9 @@ _NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\"
 
 def _unescaped(data: bytes) -> bytes:
     """What `_ESCAPE` matches, each as the one byte it stands for. Splitting is much faster than the pattern."""
-    first, *between, last = data.split(b"\\")
+    first, *behind = data.split(b"\\")
     pieces = [first]
-    for piece in (*filter(None, between), last):  # nothing is between two backslashes of one run
+    for piece in (*filter(None, behind[:-1]), *behind[-1:]):  # nothing is between two backslashes of one run
         byte = _ESCAPED.get(piece[:1])
         pieces += (b"\\", piece) if byte is None else (byte, piece[1:])
     data = b"".join(pieces)
@@ -212,21 +217,17 @@ def _keeps_apart(data: bytes, start: int, stop: int) -> bool:
     """Whether the line that ends with a name there begins as the next one does, and what may be a value stands near."""
     named = data.rfind(b"\n", max(0, start - _BEHIND), start) + 1
     above = data[max(0, named - LONGEST) : max(0, named - 1)].rsplit(b"\n", 1)[-1]
-    if not (_VALUE.search(data, stop, stop + _BELOW * LONGEST) or _VALUE.search(above)):
-        return False
     line, others = _beginning(data, named), [above, *data[stop : stop + _BELOW * LONGEST].split(b"\n", _BELOW)[:_BELOW]]
-    if not begin_alike(line, others[1]) or not any(map(_holds_value, others)):
+    if not begin_alike(line, others[1]) or not _holds_value(b"\n".join(others)):
         return False
     lengths, _ = prefixes([above, line, *others[1:]])
     return any(map(_holds_value, others, (lengths[0], *lengths[2:])))
 
 
-def _holds_value(line: bytes, at: int = 0) -> bool:
-    """Whether a word of a line from there on may be a secret."""
-    if not _VALUE.search(line, at):
-        return False
-    words = (word[0] for word in _WORD.finditer(line, at))
-    return any(_VALUE.search(word) and value_like(word.decode("utf-8", "replace")) for word in words)
+def _holds_value(text: bytes, at: int = 0) -> bool:
+    """Whether a word of a text from there on may be a secret."""
+    words = (word[0] for word in _WORD_OF_VALUE.finditer(text, at))
+    return any(len(word) >= _SHORTEST and value_like(word.decode("utf-8", "replace")) for word in words)
 
 
 def _has_prefix(data: bytes, at: int, end: int) -> bool:
