@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import click
+import msgspec
 
 from memctl.domain.support.wording import HIDDEN, seen
 
@@ -85,7 +86,6 @@ def print_json(answer: object, indent: int | None = 2) -> None:
 
 
 def _plain(value: object) -> object:
-    import msgspec
 
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 import click
 import msgspec
 
 from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
-from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
+from memctl.api.reading.views import BugHit, Evidence, Found, Json, ShownSolution, Thing
+from memctl.cli.ask.hindsight import show_record
+from memctl.cli.ask.work import print_episode, print_task
 from memctl.cli.connection import SHORT_ID, looking_back, placed, running
 from memctl.cli.output import (
     Cell,
@@ -38,11 +40,9 @@ from memctl.cli.pages import (
     since,
     table,
 )
+from memctl.domain.events.event import event_types
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
-
-if TYPE_CHECKING:
-    from memctl.api.reading.views import Json
 
 
 class _Query(click.Argument):
@@ -122,7 +122,6 @@ def show(id: str, as_json: bool) -> None:
     memctl show 3f6f1d52 --json
     """
     from memctl.api.client import NotThere
-    from memctl.cli.ask.hindsight import show_record
 
     with running() as client:
         try:
@@ -230,7 +229,6 @@ def events(as_json: bool) -> None:
     \b
     memctl events
     """
-    from memctl.domain.events.event import event_types
 
     if as_json:
         print_json(
@@ -346,8 +344,6 @@ def print_thing(thing: Thing) -> None:
     item = thing.item
     click.echo(click.style(f"{thing.kind} {line(str(item.get('id', '')))}", bold=True))
     if thing.kind in ("episode", "task"):
-        from memctl.cli.ask.work import print_episode, print_task
-
         if thing.kind == "episode":
             print_episode(msgspec.convert(item, EpisodeItem))
         else:

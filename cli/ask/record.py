@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.api.reading.views import Done
 from memctl.cli.output import notice, print_json
 from memctl.cli.pages import in_json
+from memctl.infra.hooks.agent_shell import speaker
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.client import Received
-    from memctl.api.reading.views import Done
 
 _BY_AN_AGENT = "an agent's word, as no person's terminal is here: it waits for approval (memctl waiting)"
 
@@ -27,8 +29,6 @@ def say(name: str, **asked: object) -> Received[Done]:
     Raises: Unreachable, NotThere, BadlyAsked.
     """
     from memctl.api.client import Client
-    from memctl.infra.hooks.agent_shell import speaker
-    from memctl.infra.settings import load_settings
 
     asked["by"] = speaker()
     with contextlib.suppress(FileNotFoundError):  # the working directory was deleted under us
@@ -69,7 +69,6 @@ def note(
     memctl note "Answer in Korean." --everywhere --kind preference
     """
     done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
-    from memctl.infra.hooks.agent_shell import speaker
 
     by_user = speaker() == "user"
     noted = f"noted as {done.value.event_id[:8]} (`memctl reject` takes it back)"

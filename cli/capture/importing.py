@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.capture.ingest import wait_until_folded
 from memctl.cli.operate.keeping import opening
-from memctl.cli.output import print_lines
+from memctl.cli.output import print_json, print_lines, when
 from memctl.domain.support.wording import number
+from memctl.infra.backup.sealed import SEALED, unsealed
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -40,8 +44,6 @@ def import_legacy(
     memctl import exported.jsonl --mine --wait
     memctl import .memory --dry-run  # a team's files, checked in CI
     """
-    from memctl.infra.backup.sealed import SEALED, unsealed
-    from memctl.infra.settings import load_settings
 
     if not paths:
         _list(as_json)
@@ -54,7 +56,6 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-    from memctl.infra.hooks.agent_shell import only_a_person
 
     if mine:
         only_a_person("says whose memory this is")
@@ -66,8 +67,6 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
     else:
         account, examples = _teams(teams, wait) if teams else _stores(paths, wait, mine=mine), []
     if as_json:
-        from memctl.cli.output import print_json
-
         print_json(account.as_json())
     else:
         _print(account, examples, "would be new" if dry_run else "new")
@@ -83,7 +82,6 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
 def _list(as_json: bool) -> None:
     """The memories of other tools on this machine, and how each comes in."""
     from memctl.api.write.importing import found_memories
-    from memctl.cli.output import print_json, when
 
     found = found_memories()
     if as_json:
@@ -132,7 +130,6 @@ def _would_come(
 
 def _say_what_waits(folded: bool) -> None:
     from memctl.api.queries.waiting import claims_waiting
-    from memctl.infra.settings import load_settings
 
     waits = claims_waiting(load_settings()) if folded else 0
     what = f"{number(waits, 'claim waits', 'claims wait')} for you" if folded else "its claims wait once folded"
@@ -142,9 +139,7 @@ def _say_what_waits(folded: bool) -> None:
 def _stores(paths: tuple[Path, ...], wait: bool, *, mine: bool) -> Account:
     from memctl.api.write.importing import import_stores, stores
     from memctl.api.write.ingest_writer import IngestWriter
-    from memctl.cli.capture.ingest import wait_until_folded
     from memctl.infra.legacy.finding import offered
-    from memctl.infra.settings import load_settings
 
     found = stores(paths)
     settings = load_settings()
@@ -160,8 +155,6 @@ def _teams(paths: list[Path], wait: bool) -> Account:
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.api.write.team_files import import_team
-    from memctl.cli.capture.ingest import wait_until_folded
-    from memctl.infra.settings import load_settings
 
     settings, account = load_settings(), Account()
     with IngestWriter(settings) as intake:
@@ -177,8 +170,6 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
     from memctl.api.write.exporting import import_export
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
-    from memctl.cli.capture.ingest import wait_until_folded
-    from memctl.infra.settings import load_settings
 
     whole = Account()
     # What was exported may have happened elsewhere, at paths that lie here as well.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
+import msgspec
 
+from memctl.api.reading.caller import OWNER
+from memctl.cli.connection import placed
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.wording import number, size
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from memctl.api.erasure.scope import Forgotten, Preview
     from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
@@ -84,7 +89,6 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.agent_shell import only_a_person
 
     if not dry_run:
         only_a_person("forgets")
@@ -169,7 +173,6 @@ def _confirm(seen: Preview, yes: bool) -> None:
 
 def _unseen(*, alone: bool) -> str:
     """A text that is typed unseen, or else all of standard input. `alone`: nothing else is to be asked there."""
-    import sys
 
     if sys.stdin.isatty():
         return str(click.prompt("Text", hide_input=True, err=True))
@@ -200,10 +203,8 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     memctl prune --older-than 365 --dry-run
     memctl prune --older-than 365
     """
-    import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.workers.erasure import retention
 
     if not dry_run:
@@ -285,9 +286,7 @@ def _on_disk(deliveries: int) -> str:
 @contextlib.contextmanager
 def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]]:
     """The settings, a reader, and a client of the vector store, which takes long to load; None for who only looks."""
-    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
-    from memctl.infra.settings import load_settings
     from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
@@ -297,7 +296,6 @@ def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]
 
 
 def _whole(project: str | None) -> str:
-    from memctl.cli.connection import placed
 
     return placed(project)["project"] or ""
 

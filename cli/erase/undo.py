@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from memctl.api.reading.records import EventItem
+from memctl.api.reading.views import Json
+from memctl.cli.ask.record import print_result, say
+from memctl.cli.connection import running
 from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
-
-if TYPE_CHECKING:
-    from memctl.api.reading.views import Json
 
 
 class NotUndone(MemctlError):
@@ -38,9 +37,6 @@ def undo(id: str, why: str, as_json: bool) -> None:
     \b
     memctl undo 8eb0a7c5
     """
-    from memctl.api.reading.records import EventItem
-    from memctl.cli.ask.record import print_result, say
-    from memctl.cli.connection import running
 
     with running() as client:
         event = client.read(f"/v1/events/{id}", EventItem).value

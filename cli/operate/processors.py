@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from memctl.cli.connection import NOTHING_FOUND
+from memctl.api.reading.counts import Costs
+from memctl.api.reading.records import ConsolidationChange
+from memctl.api.reading.views import Json
+from memctl.cli.connection import NOTHING_FOUND, running
 from memctl.cli.output import line, notice, print_json, print_lines, when
 from memctl.cli.pages import each, in_json, print_items
+from memctl.domain.events.event import type_of
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from memctl.api.reading.records import ConsolidationChange
-    from memctl.api.reading.views import Json
     from memctl.workers.processors.consolidator import ConsolidationStep
     from memctl.workers.processors.runner import Processor, ProcessorContext
 
@@ -39,7 +44,6 @@ def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: boo
             raise click.UsageError("--log stands alone")
         _log(limit, as_json)
         return
-    import msgspec
 
     from memctl.workers.processors import consolidator
 
@@ -66,23 +70,17 @@ def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: boo
 
 
 def _shown(change: ConsolidationStep) -> dict[str, Json]:
-    import msgspec
-
-    from memctl.domain.events.event import type_of
 
     payload = msgspec.to_builtins(change.payload)
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
 def _verb(change: ConsolidationStep) -> str:
-    from memctl.domain.events.event import type_of
 
     return type_of(change.payload).name.partition(".")[2]
 
 
 def _log(limit: int, as_json: bool) -> None:
-    from memctl.api.reading.records import ConsolidationChange
-    from memctl.cli.connection import running
 
     with running() as client:
         answer = client.page("consolidation", ConsolidationChange, limit=limit)
@@ -173,8 +171,6 @@ def costs(limit: int, as_json: bool) -> None:
     \b
     memctl costs
     """
-    from memctl.api.reading.counts import Costs
-    from memctl.cli.connection import running
 
     with running() as client:
         received = client.read("/v1/costs", Costs, limit=limit)
@@ -198,7 +194,6 @@ def _amount(value: float) -> str:
 
 
 def _anchor(context: ProcessorContext, project: str) -> str:
-    import os
 
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
     return context.anchor(named)
@@ -214,7 +209,6 @@ def _run(context: ProcessorContext, processor: Processor) -> int:
 
 
 def _context() -> AbstractContextManager[ProcessorContext]:
-    from memctl.infra.settings import load_settings
     from memctl.workers.processors.runner import ProcessorContext
 
     return ProcessorContext.opened(load_settings())

@@ -4,7 +4,9 @@ from functools import partial
 
 import click
 
+from memctl.cli.output import notice, print_json, progress_bar
 from memctl.cli.pages import in_json
+from memctl.infra.settings import load_settings
 
 
 @click.command()
@@ -22,8 +24,6 @@ def reindex(wait: bool, as_json: bool) -> None:
     memctl reindex --wait
     """
     from memctl.api.checks.progress import queue_again
-    from memctl.cli.output import notice, print_json, progress_bar
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if wait:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,18 +13,20 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import click
+import msgspec
+from msgspec import structs
 
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.views import Json
 from memctl.cli.operate.up import data_dir_option
 from memctl.cli.output import Cell, Column, line, notice, print_json, table_lines, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.wording import size, span
+from memctl.domain.support.wording import number, size, span
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from memctl.api.checks.health import Health, Trouble
-    from memctl.api.reading.views import Json
     from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
@@ -112,7 +115,6 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
     memctl status --json          # for scripts
     memctl status >/dev/null || memctl status   # only where something is wrong
     """
-    from memctl.infra.settings import load_settings
 
     look = look_at(load_settings(data_dir=data_dir))
     troubles = troubles_of(look)
@@ -162,7 +164,6 @@ def _of(health: Health, *, needs: bool) -> list[str]:
 
 
 def _of_relay(relay: RelaySeen) -> Iterator[str]:
-    from memctl.domain.support.wording import number
 
     if not relay.running:
         yield _NO_RELAY
@@ -192,9 +193,9 @@ def screen(look: Installation, troubles: Sequence[str]) -> Iterator[str]:
     """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
     waiting = _of(look.health, needs=False) if look.health is not None else []
     for said, found, color in (("needs you: ", troubles, "red"), ("not all is done: ", waiting, "yellow")):
-        for number, each in enumerate(found):
-            begins = " " * len(said) if number else said
-            yield click.style(f"{begins}{line(each)}", fg=color, bold=not number)
+        for row, each in enumerate(found):
+            begins = " " * len(said) if row else said
+            yield click.style(f"{begins}{line(each)}", fg=color, bold=not row)
     if not (troubles or waiting):
         yield click.style("all is well", fg="green", bold=True)
     yield ""
@@ -292,11 +293,9 @@ def _backups(kept: KeptBackups) -> str:
 
 def _health(settings: Settings) -> Health | str:
     """How all is; why that is not known where the database cannot be asked now."""
-    from msgspec import structs
 
     from memctl.api.checks.health import health, servers
     from memctl.api.queries.stats import sizes
-    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
 
     try:
@@ -324,7 +323,6 @@ def _in_time(asked: Future[T]) -> T | str:
 
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
-    import msgspec
 
     found, health = look.status, look.health
     known = _NO_HEALTH if health is None else _health_as_json(health)
@@ -368,7 +366,6 @@ _NO_HEALTH: dict[str, Json] = dict.fromkeys((*_BEFORE_BACKUPS, "bytes", "trouble
 
 def _health_as_json(health: Health) -> dict[str, Json]:
     """What only the database says."""
-    import msgspec
 
     from memctl.api.checks.health import troubles as all_troubles
 
@@ -392,7 +389,6 @@ def _health_as_json(health: Health) -> dict[str, Json]:
 
 
 def _vectors_as_json(health: Health) -> dict[str, Json]:
-    import msgspec
 
     made = health.filling
     return {
