@@ -15,12 +15,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
-from memctl.api.reading.places import Places
-from memctl.domain.knowledge.memory import MemoryKind
+from memctl.api.search.corpus import Corpus, Wanted
 from memctl.domain.retrieval.intent import Period
 from memctl.domain.retrieval.neighbours import lent
 from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
@@ -30,18 +29,11 @@ from memctl.infra.embedders import Embedder, Embedders, Recipe, TextsRefused, Ve
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, PointsByName, Searches
 from memctl.infra.vectors.store import EVERYWHERE, PointScope
-from memctl.projections.memory_rows import Memory
 
 log = logging.getLogger("memctl.search")
 
-CANDIDATES = 50
-"""Points asked of each source."""
-
 WHOLE = 300
 """Points asked of each source where a set is small enough to be looked through whole."""
-
-SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy")
-"""Kinds of which a project has some hundreds at most: what is settled is a candidate whatever else was said."""
 
 LENDERS = 24
 """First memories of each source's list whose neighbours become candidates too."""
@@ -67,32 +59,6 @@ _LOADING = "the embedder is still being loaded"
 WORDS_ONLY = "search goes by words alone: "
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: a text, and which memories may answer: those of the places and kinds, and of the time from
-    `since` until `before` (in microseconds). A `period` is preferred, and no limit."""
-
-    text: str
-    places: Places
-    kinds: tuple[str, ...] = ()
-    period: Period | None = None
-    since: int | None = None
-    before: int | None = None
-    settled: bool = False
-    """Whether all that is settled there is a candidate."""
-    most: int = CANDIDATES
-    """Points asked of each source."""
-
-    @property
-    def latest(self) -> int | None:
-        """`before` in milliseconds, as the store keeps them; the rows that come of it are looked at once more."""
-        return None if self.before is None else -(-self.before // 1000)
-
-    @property
-    def settled_kinds(self) -> list[MemoryKind]:
-        """Kinds of which all there is is a candidate."""
-        return [kind for kind in SETTLED if not self.kinds or kind in self.kinds] if self.settled else []
-
-
 class Switches(msgspec.Struct, frozen=True):
     """Parts of the pipeline that a measurement turns off, to see what each is worth."""
 
@@ -106,32 +72,6 @@ class Switches(msgspec.Struct, frozen=True):
 
 
 ALL_ON = Switches()
-
-
-class Corpus(Protocol):
-    """The memories that are searched, beside the vector store: those that are live, or a measurement's own."""
-
-    def collection(self) -> str:
-        """Name of their collection in the vector store."""
-
-    def recipe(self) -> Recipe | None:
-        """How its dense vectors were made; None where nothing is known of them."""
-
-    @property
-    def space(self) -> str:
-        """Name of the space that they are of."""
-
-    def alone(self) -> bool:
-        """Whether that collection holds nothing of another space."""
-
-    def point(self, memory: str) -> str:
-        """Id of a memory's point in it."""
-
-    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Memories by id; those that are gone are left out."""
-
-    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
-        """Without a vector store: those that hold most of the words."""
 
 
 class Gathered:
