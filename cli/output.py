@@ -85,6 +85,14 @@ def print_json(answer: object, indent: int | None = 2) -> None:
     click.echo(text)
 
 
+def print_outcome(outcome: object, as_json: bool, message: str) -> None:
+    """What a command came to: as JSON to stdout, else the message for people."""
+    if as_json:
+        print_json(outcome)
+    else:
+        notice(message)
+
+
 def _plain(value: object) -> object:
 
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)

@@ -4,7 +4,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -162,44 +162,36 @@ def sessions(
     cursor: Cursor = None,
 ) -> Page[SessionItem]:
     """Sessions by their last sign of life, newest first."""
-    return sessions_by(reader, places, "last_at", since=since, before=before, limit=limit, cursor=cursor)
+    return sessions_by(reader, places, "last_at", SessionFilter(since, before), limit=limit, cursor=cursor)
+
+
+class SessionFilter(NamedTuple):
+    """Which sessions are asked for: those whose last sign of life lies in that time (microseconds), with `text` in the
+    title or the first prompt, of an agent with that in its name. None, or no text, asks for nothing."""
+
+    since: int | None = None
+    before: int | None = None
+    text: str = ""
+    agent: str = ""
+
+    def conditions(self, places: Places) -> list[Condition]:
+        p = models.sessions
+        called = sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
+            field_of(p, "title"), field_of(p, "first_prompt")
+        )
+        return [
+            *within(p, places), *between(p, "last_at", self.since, self.before),
+            *([Condition(called, (self.text,))] if self.text else []), *holding(p, "agent", self.agent),
+        ]  # fmt: skip
 
 
 def sessions_by(
-    reader: Reader,
-    places: Places,
-    order: str,
-    *,
-    since: int | None = None,
-    before: int | None = None,
-    text: str = "",
-    agent: str = "",
-    limit: int = 50,
-    cursor: str | None = None,
+    reader: Reader, places: Places, order: str, wanted: SessionFilter, *, limit: int, cursor: str | None
 ) -> Page[SessionItem]:
     """Sessions by a field of their rows that is a whole number, highest first."""
-    conditions = among_sessions(places, since, before, text, agent)
-    rows, after = page(reader, models.sessions, order, conditions, limit=limit, cursor=cursor)
+    rows, after = page(reader, models.sessions, order, wanted.conditions(places), limit=limit, cursor=cursor)
     briefs = summaries(reader, [keyed.row for keyed in rows])
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
-
-
-def among_sessions(
-    places: Places, since: int | None, before: int | None, text: str = "", agent: str = ""
-) -> list[Condition]:
-    """Sessions of these places whose last sign of life lies in that time; with `text` in the title or the first prompt,
-    and of an agent with that in its name."""
-    p = models.sessions
-    called = Condition(
-        sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
-            field_of(p, "title"), field_of(p, "first_prompt")
-        ),
-        (text,),
-    )
-    return [
-        *within(p, places), *between(p, "last_at", since, before), *([called] if text else []),
-        *holding(p, "agent", agent),
-    ]  # fmt: skip
 
 
 @question("/sessions/{id:path}", "sessions")

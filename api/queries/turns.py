@@ -61,18 +61,11 @@ class Heading(NamedTuple):
     failures: int
 
 
-def turns(reader: Reader, stream: str, *, after: int = 0, skip: int = 0) -> Page[TurnItem]:
-    """Turns of a session's stream, from beyond the position `after` and leaving out `skip` of them.
-
-    `next` is `AFTER.SKIP` of the next page.
-    """
-    return turns_and_headings(reader, stream, after=after, skip=skip)[0]
-
-
 def turns_and_headings(
     reader: Reader, stream: str, *, after: int = 0, skip: int = 0
 ) -> tuple[Page[TurnItem], list[Heading]]:
-    """The same, and all turns of these events."""
+    """Turns of a session's stream, from beyond the position `after` and leaving out `skip` of them; and all turns of
+    these events. `next` is `AFTER.SKIP` of the next page."""
     events = read_stream_after(reader.connection, reader.space_id, stream, Position(after), MOST_EVENTS + 1)
     more, events = len(events) > MOST_EVENTS, events[:MOST_EVENTS]
     readable = [each for each in remaining(events) if not isinstance(each.payload, Undecodable)]

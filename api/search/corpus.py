@@ -68,7 +68,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Corpus:
-    """The memories that are searched, beside the vector store: those of a request's snapshot. A measurement has its own,
+    """The memories that are searched, beside the vector store: those of a request's snapshot. A measurement has others,
     with the same methods."""
 
     def __init__(self, reader: Reader) -> None:

@@ -138,14 +138,9 @@ def _project_of(item: Any) -> str:
 
 
 def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
-    since, before = wanted.since, wanted.before
-    text, agent = wanted.given["text"], wanted.given["agent"]
-    page = memories.sessions_by(
-        reader, wanted.places, wanted.order, since=since, before=before, text=text, agent=agent, limit=limit,
-        cursor=cursor,
-    )  # fmt: skip
-    among = memories.among_sessions(wanted.places, since, before, text, agent)
-    return Found(page.items, page.next, lambda: total(reader, models.sessions, among))
+    asked = memories.SessionFilter(wanted.since, wanted.before, wanted.given["text"], wanted.given["agent"])
+    page = memories.sessions_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
+    return Found(page.items, page.next, lambda: total(reader, models.sessions, asked.conditions(wanted.places)))
 
 
 def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
@@ -174,8 +169,9 @@ def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
     skip = _whole(cursor)
     answer = bugs.known(reader, wanted.places, asked, order=wanted.order, limit=limit + 1, skip=skip)
     after = str(skip + limit) if len(answer.hits) > limit else None
-    among = asked.conditions(wanted.places)
-    return Found(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
+    return Found(
+        answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, asked.conditions(wanted.places))
+    )
 
 
 def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:

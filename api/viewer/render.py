@@ -49,27 +49,9 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
-        when=when,
-        to_the_second=to_the_second,
-        until=until,
-        size=size,
-        part=part,
-        count=count,
-        much=much,
-        place=place,
-        apart=apart,
-        pretty=pretty,
-        marked=marked,
-        brief=brief,
-        plain=plain,
-        linked=linked,
-        unmarked=unmarked,
-        worth_showing=worth_showing,
-    )
-    made.filters.update(
-        laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
-    )
+    own = (when, to_the_second, until, size, part, count, much, place, apart, pretty, marked, brief, plain, linked)
+    more = (unmarked, worth_showing, laid_out, span, ticked, found)
+    made.filters.update({each.__name__: each for each in (*own, *more)}, acts=commands_somebody, digest=quote_hash)
     made.globals.update(LEVELS=LEVELS, fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 
@@ -91,28 +73,23 @@ def shown(value: object) -> object:
 
 def when(at: str | datetime | None) -> Markup | str:
     """A moment as people read it, in UTC, with the exact one on hovering; empty for none."""
-    if not at:
-        return ""
-    moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
-    moment = moment.astimezone(UTC)
-    words = f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M}"
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
+    shown = Markup('<time datetime="{0}" title="{0}">{1:%-d %b %Y %H:%M}</time>')
+    return shown.format((moment := _moment(at)).isoformat(), moment) if at else ""
 
 
 def to_the_second(at: str | datetime | None) -> Markup | str:
     """A moment as `when` shows it, with its seconds."""
-    if not at:
-        return ""
-    moment = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
-    return Markup('<time class="exact" datetime="{0}" title="{0}">{1}</time>').format(
-        moment.isoformat(), f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M:%S}"
-    )
+    shown = Markup('<time class="exact" datetime="{0}" title="{0}">{1:%-d %b %Y %H:%M:%S}</time>')
+    return shown.format((moment := _moment(at)).isoformat(), moment) if at else ""
 
 
 def until(begun: str | datetime, ended: str | datetime) -> str:
     """How long it is from the one moment to the other: `12 min`."""
-    first, last = (at if isinstance(at, datetime) else datetime.fromisoformat(at) for at in (begun, ended))
-    return span(max((last - first).total_seconds(), 0.0))
+    return span(max((_moment(ended) - _moment(begun)).total_seconds(), 0.0))
+
+
+def _moment(at: str | datetime) -> datetime:
+    return (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
 
 
 def count(number: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.api.reading.views import Done
-from memctl.cli.output import notice, print_json
+from memctl.cli.output import print_outcome
 from memctl.cli.pages import in_json
 from memctl.infra.hooks.agent_shell import speaker
 from memctl.infra.settings import load_settings
@@ -35,14 +35,6 @@ def say(name: str, **asked: object) -> Received[Done]:
         asked.setdefault("location", os.getcwd())
     with Client.of(load_settings()) as client:
         return client.command(name, uuid.uuid4().hex, **asked)
-
-
-def print_result(done: Received[Done], as_json: bool, message: str) -> None:
-    """Print the result of a command: as JSON to stdout, else the message for people."""
-    if as_json:
-        print_json(done.json)
-    else:
-        notice(message)
 
 
 @click.command()
@@ -72,4 +64,4 @@ def note(
 
     by_user = speaker() == "user"
     noted = f"noted as {done.value.event_id[:8]} (`memctl reject` takes it back)"
-    print_result(done, as_json, noted if by_user else f"{noted}; {_BY_AN_AGENT}")
+    print_outcome(done.json, as_json, noted if by_user else f"{noted}; {_BY_AN_AGENT}")

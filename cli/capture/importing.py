@@ -62,10 +62,8 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
     exports, teams = _of_one_kind(paths, mine=mine)
     if dry_run:
         account, examples = _would_come(paths, exports, teams, mine=mine)
-    elif exports:
-        account, examples = _exports(exports, wait, mine=mine), []
     else:
-        account, examples = _teams(teams, wait) if teams else _stores(paths, wait, mine=mine), []
+        account, examples = _imported(paths, exports, teams, wait, mine=mine), []
     if as_json:
         print_json(account.as_json())
     else:
@@ -136,49 +134,31 @@ def _say_what_waits(folded: bool) -> None:
     click.echo(f"{what}: memctl waiting --project '*'", err=True)
 
 
-def _stores(paths: tuple[Path, ...], wait: bool, *, mine: bool) -> Account:
+def _imported(paths: tuple[Path, ...], exports: list[Path], teams: list[Path], wait: bool, *, mine: bool) -> Account:
+    """Append what the paths hold, as exports or as teams' files where they are either, else as stores."""
+    from memctl.api.write.exporting import import_export
     from memctl.api.write.importing import import_stores, stores
-    from memctl.api.write.ingest_writer import IngestWriter
-    from memctl.infra.legacy.finding import offered
-
-    found = stores(paths)
-    settings = load_settings()
-    with IngestWriter(settings) as intake:
-        account = import_stores(intake, found, mine=mine)
-        if wait:
-            wait_until_folded(intake)
-    offered(settings.data_dir, paths)
-    return account
-
-
-def _teams(paths: list[Path], wait: bool) -> Account:
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.api.write.team_files import import_team
+    from memctl.infra.legacy.finding import offered
 
+    found = [] if exports or teams else stores(paths)
     settings, account = load_settings(), Account()
-    with IngestWriter(settings) as intake:
-        for path in paths:
+    # What was exported may have happened elsewhere, at paths that lie here as well.
+    with IngestWriter(settings, identify=not exports) as intake:
+        for path in exports:
+            import_export(intake, path, mine=mine, account=account)
+        for path in teams:
             for gone in import_team(intake, settings, path, account):
                 print_lines(f"no longer in {path}: {gone} (if it holds no more: memctl reject ID)")
+        if found:
+            account = import_stores(intake, found, mine=mine)
         if wait:
             wait_until_folded(intake)
+    if not (exports or teams):
+        offered(settings.data_dir, paths)
     return account
-
-
-def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
-    from memctl.api.write.exporting import import_export
-    from memctl.api.write.ingest import Account
-    from memctl.api.write.ingest_writer import IngestWriter
-
-    whole = Account()
-    # What was exported may have happened elsewhere, at paths that lie here as well.
-    with IngestWriter(load_settings(), identify=False) as intake:
-        for path in paths:
-            import_export(intake, path, mine=mine, account=whole)
-        if wait:
-            wait_until_folded(intake)
-    return whole
 
 
 def _print(account: Account, examples: list[str], new: str) -> None:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli.groups import Verbs
-from memctl.cli.output import print_json, print_lines
+from memctl.cli.output import print_json, print_lines, print_outcome
 from memctl.cli.pages import in_json
 from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Key, Scope
@@ -113,10 +113,7 @@ def revoke(key: str, as_json: bool) -> None:
 
     only_a_person("revokes keys")
     gone = api_keys.revoke(load_settings(), key)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
+    print_outcome(gone, as_json, f"key {gone.id} ({gone.name}) is revoked")
 
 
 def _warnings(key: Key, in_force: Sequence[Key]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from memctl.api.reading.counts import Costs
 from memctl.api.reading.records import ConsolidationChange
 from memctl.api.reading.views import Json
 from memctl.cli.connection import NOTHING_FOUND, running
-from memctl.cli.output import line, notice, print_json, print_lines, when
+from memctl.cli.output import line, notice, print_json, print_lines, print_outcome, when
 from memctl.cli.pages import each, in_json, print_items
 from memctl.domain.events.event import type_of
 from memctl.infra.settings import load_settings
@@ -110,11 +110,8 @@ def reflect(project: str | None, as_json: bool) -> None:
     with _context() as context:
         anchor = _anchor(context, project) if project else ""
         count = _run(context, Reflector(asked=True, project=anchor))
-    if as_json:
-        print_json({"recorded": count})
-    else:
-        found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
-        notice(found if count else "nothing new to report")
+    found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
+    print_outcome({"recorded": count}, as_json, found if count else "nothing new to report")
 
 
 @click.command()
@@ -129,15 +126,13 @@ def maintain(as_json: bool) -> None:
     """
     from memctl.workers.processors.registry import by_model, by_rule
 
-    done = {}
     with _context() as context:
-        for processor in (*by_rule(context.settings, asked=True), *by_model(context.settings)):
-            done[processor.name] = _run(context, processor)
+        every = (*by_rule(context.settings, asked=True), *by_model(context.settings))
+        done = {processor.name: _run(context, processor) for processor in every}
     if as_json:
         print_json(done)
-    for name, count in done.items():
-        if not as_json:
-            print_lines(f"{name}: {count} recorded")
+    else:
+        print_lines(*(f"{name}: {count} recorded" for name, count in done.items()))
 
 
 @click.command()
@@ -156,10 +151,7 @@ def judge(as_json: bool) -> None:
         from memctl.workers.processors.language_model import Judge
 
         count = _run(context, Judge())
-    if as_json:
-        print_json({"recorded": count})
-    else:
-        notice(f"{count} recorded")
+    print_outcome({"recorded": count}, as_json, f"{count} recorded")
 
 
 @click.command()

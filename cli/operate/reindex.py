@@ -4,7 +4,7 @@ from functools import partial
 
 import click
 
-from memctl.cli.output import notice, print_json, progress_bar
+from memctl.cli.output import print_outcome, progress_bar
 from memctl.cli.pages import in_json
 from memctl.infra.settings import load_settings
 
@@ -31,8 +31,5 @@ def reindex(wait: bool, as_json: bool) -> None:
             points, dense = queue_again(settings, partial(progress, "writing"))
     else:
         points, dense = queue_again(settings, None)
-    if as_json:
-        print_json({"points": points, "waiting_for_dense": dense})
-    else:
-        outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
-        notice(f"{points:,} points {outcome}")
+    outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
+    print_outcome({"points": points, "waiting_for_dense": dense}, as_json, f"{points:,} points {outcome}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli.groups import Verbs
-from memctl.cli.output import print_json, print_lines
+from memctl.cli.output import print_json, print_lines, print_outcome
 from memctl.cli.pages import in_json
 from memctl.infra.hooks.agent_shell import only_a_person
 from memctl.infra.settings import load_settings
@@ -63,10 +63,7 @@ def create(name: str, database: str, as_json: bool) -> None:
 
     only_a_person("makes spaces")
     made = spaces.create(load_settings(space=name), name, database)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"space {made.name} is there, on {made.database or 'this database'}", err=True)
+    print_outcome(made, as_json, f"space {made.name} is there, on {made.database or 'this database'}")
 
 
 @space.command("move")
