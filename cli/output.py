@@ -94,7 +94,6 @@ def print_outcome(outcome: object, as_json: bool, message: str) -> None:
 
 
 def _plain(value: object) -> object:
-
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
 
 

@@ -57,7 +57,10 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
     location = normalise(here) if isinstance(here, str) else ""
     family = family_of(tool)
     if family == "run":
-        lines = _of_command(reader, command_of(given), directory_of(given, location), places, stream)
+        command = command_of(given)[:4_000]
+        calls = known_calls(reader, keys_of(command, directory_of(given, location)), places)
+        found = warning(calls, stream, command=command)
+        lines = [call_line(reader, found)] if found is not None else []
     elif family == "edit":
         path = next((p for name in ("file_path", "notebook_path", "path") if isinstance(p := given.get(name), str)), "")
         lines = list(_of_file(reader, path_within(location, path), places)) if path else []
@@ -65,11 +68,6 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
         return []
     said = already_said(reader, stream) if lines else frozenset()
     return [each for each in lines if each[1].id not in said]
-
-
-def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
-    found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream, command=command[:4_000])
-    return [call_line(reader, found)] if found is not None else []
 
 
 def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[tuple[str, KnownCommand]]:

@@ -84,8 +84,9 @@ class Conversation(msgspec.Struct, frozen=True):
         """The files that it changed in turns about a question, first those whose names the question's words are in."""
         asked = frozenset(tokens(query[:4_000]))
         held, _ = relevance([exchange_of(turn.text) for turn in self.turns], asked)
-        about = _edited([turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY])
-        return tuple(sorted(about, key=lambda path: -named_alike(path, asked)))
+        about = [turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY]
+        edited = (path_within(turn.location, path) for turn in reversed(about) for path in turn.files)
+        return tuple(sorted(dict.fromkeys(filter(None, edited)), key=lambda path: -named_alike(path, asked)))
 
 
 def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
@@ -111,11 +112,6 @@ def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float
         return says
     said = Said(turn, f"agent: {passage([said_in(answer)], weight, PASSAGE).text}")
     return tuple(sorted((*says, said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
-
-
-def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
-    found = (path_within(turn.location, path) for turn in reversed(turns) for path in turn.files)
-    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def named_alike(path: str, asked: frozenset[str]) -> int:

@@ -20,7 +20,7 @@ from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import above, either, equal, one, one_of, page, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
+from memctl.api.reading.records import KnowledgeItem
 from memctl.api.reading.views import Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -145,7 +145,9 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
             origin=row.origin,
             settled=True,
         )
-        for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
+        # Those that only people wrote, or approved. An agent may write core memory for any reason that it read
+        # somewhere, and a start would give it to every project as settled.
+        for row in [each for each in claims.core_memory(reader) if each.confirmed][:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
@@ -199,12 +201,6 @@ def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]
         if row.files and f"/{row.files[0]}".replace("\\", "/").endswith(files)
         for sentence in plain_sentences(row.text)
     ]
-
-
-def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
-    """Those that only people wrote, or approved. An agent may write core memory for any reason that it read somewhere,
-    and a start would give it to every project as settled."""
-    return [each for each in sections if each.confirmed]
 
 
 def given_at_start(reader: Reader, row: KnowledgeItem) -> bool:

@@ -37,6 +37,7 @@ from memctl.domain.failures.signatures import SeenError, signature_of
 from memctl.domain.failures.solutions import lesson_of
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.support.bounded import names
+from memctl.domain.support.structs import carried_over
 from memctl.projections.bug_patterns import BugPattern
 
 _OF_ONE_TYPE = 300
@@ -245,22 +246,20 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
     pattern = found.pattern
     solutions = pattern.solutions
     mean = pattern.mean_resolve_us
-    return BugHit(
+    return carried_over(
+        pattern,
+        BugHit,
         id=memory_id("bug_pattern", pattern.signature),
-        signature=pattern.signature,
         score=found.match.score,
         class_=found.match.class_,
         aspects=list(found.match.aspects),
         error_types=list(pattern.error_types),
         message=pattern.message or pattern.template,
-        template=pattern.template,
         stack=list(pattern.frames),
         code=list(names(pattern.code)),
         file_types=list(names(pattern.file_types)),
         frameworks=list(names(pattern.frameworks)),
         causes=pattern.own_causes,
-        occurrences=pattern.occurrences,
-        resolutions=pattern.resolutions,
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
         first_seen=moment(pattern.first_seen),
         last_seen=moment(pattern.last_seen),

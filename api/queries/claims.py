@@ -47,6 +47,7 @@ from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.provenance import RIGHTS, Provenance
+from memctl.domain.support.structs import carried_over
 from memctl.infra.log.read import read_stream
 from memctl.infra.readmodels.rows import decode_row
 from memctl.projections.candidates import ClaimCandidate
@@ -399,18 +400,12 @@ def core_history(reader: Reader, section: Section) -> Listing[CoreVersion]:
         for event in read_stream(reader.connection, reader.space_id, CORE)
         if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
     ]
-    versions = [
-        CoreVersion(
-            section=section,
-            text=edit.text,
-            version=edit.version,
-            changed_at=iso(moment(int(event.occurred_at))),
-            by=event.actor,
-            event=str(event.event_id),
+    return Listing([
+        carried_over(
+            edit, CoreVersion, changed_at=iso(moment(int(event.occurred_at))), by=event.actor, event=str(event.event_id)
         )
         for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
-    ]
-    return Listing(versions)
+    ])  # fmt: skip
 
 
 @question("/resolutions", "claims", whole=True)

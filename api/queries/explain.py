@@ -224,7 +224,8 @@ def _in_place(reader: Reader, cited: Sequence[tuple[Evidence, str, str]], events
     found = []
     for evidence, said_by, rule in cited:
         event = events.get(evidence.event_id)
-        before, after = _around(event, evidence)
+        text = field_text(event.payload, evidence.field) if event is not None else None
+        before, after = ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
         found.append(
             Quoted(
                 evidence=evidence,
@@ -250,11 +251,6 @@ def _said(reader: Reader, event: Event | None, evidence: Evidence) -> str:
     if RIGHTS[said_by].as_users:
         said_by = Provenance.USER_PASTED
     return words_of(said_by, member=member_of(event.actor), asking=reader.member)
-
-
-def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:
-    text = field_text(event.payload, evidence.field) if event is not None else None
-    return ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
 
 
 _FIRST_WORD = patterns.compile(r"\A\S*(?=\s)")

@@ -33,7 +33,7 @@ from memctl.api.reading.pages import (
 from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
+from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, TimelineItem, WorkingMemoryItem
 from memctl.api.reading.views import Json, Page, Thing, iso, known_time, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event, Micros
@@ -53,6 +53,7 @@ from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
 
 R = TypeVar("R")
+E = TypeVar("E", EventItem, TimelineItem)
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 
@@ -270,17 +271,26 @@ def event(reader: Reader, id: Id) -> EventItem:
         "SELECT count(*) FROM memctl.positions_of_versions(%s, %s)",
         [reader.space_id, [row[0]]],
     )
-    return carried_over(
+    return event_shown(
         found,
         EventItem,
-        id=str(found.event_id),
         delivery_id=str(found.delivery_id),
-        occurred_at=known_time(found.occurred_at),
-        recorded_at=iso(moment(found.recorded_at)),
-        source=origin_of(found),
         variants=counted[0],
         sources=[str(source) for source in found.sources],
-        payload=msgspec.to_builtins(found.payload),
+    )
+
+
+def event_shown(event: Event, item: type[E], **more: object) -> E:
+    """An event of the log as an answer shows it, with what that shows besides."""
+    return carried_over(
+        event,
+        item,
+        id=str(event.event_id),
+        occurred_at=known_time(event.occurred_at),
+        recorded_at=iso(moment(event.recorded_at)),
+        source=origin_of(event),
+        payload=msgspec.to_builtins(event.payload),
+        **more,
     )
 
 

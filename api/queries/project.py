@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -30,7 +29,6 @@ from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import above, path_of, project_of
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.tallies import Tallies, Tally
-from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
 
 SESSIONS = 400
@@ -98,7 +96,8 @@ def shown(reader: Reader, project: Project, now: int) -> ProjectPage:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
     p = models.project_knowledge
-    rows = _newest(reader, p, places)
+    newest, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
+    rows = [keyed.row for keyed in newest]
     return ProjectPage(
         project=_item(project),
         stats=_statistics(reader, places),
@@ -111,11 +110,6 @@ def sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
     """The sections of a page by their names, in their order."""
     names = [name for name in page.__struct_fields__ if name not in ("project", "stats")]
     return [(name, getattr(page, name)) for name in names]
-
-
-def _newest(reader: Reader, p: Projection[Any], places: Places) -> list[Any]:
-    rows, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
-    return [keyed.row for keyed in rows]
 
 
 # --- what sessions showed ---

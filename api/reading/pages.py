@@ -212,7 +212,10 @@ def page(
         [*values, limit + 1],
         binary=True,
     ).fetchall()
-    after = _closed(found[limit - 1][2], found[limit - 1][0]) if len(found) > limit else None
+    after = None
+    if len(found) > limit:
+        key, _, value = found[limit - 1]
+        after = base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
     rows_of_page = [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]]
     return [each for each in rows_of_page if not is_anothers(reader, each.row)], after
 
@@ -279,10 +282,6 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
     )
     keys = [key for (key,) in found]
     return [key for key in keys if key in several(reader, p, keys)] if reader.member else keys
-
-
-def _closed(value: int, key: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
 
 
 def _opened(cursor: str) -> tuple[int, str]:

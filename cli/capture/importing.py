@@ -56,7 +56,6 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-
     if mine:
         only_a_person("says whose memory this is")
     exports, teams = _of_one_kind(paths, mine=mine)

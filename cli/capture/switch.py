@@ -13,7 +13,6 @@ from memctl.infra.settings import load_settings
 
 
 def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
-
     only_a_person("says where memory records and speaks")
     what = tuple(each for each, named in zip(BOTH, (save, recall), strict=True) if named) or BOTH
     place = os.path.abspath(os.path.expanduser(project)) if project else ""
@@ -22,7 +21,6 @@ def _switch(on: bool, save: bool, recall: bool, session: str, project: str | Non
 
 
 def _show(off: Off, as_json: bool) -> None:
-
     if as_json:
         print_json(
             {

@@ -296,7 +296,6 @@ def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]
 
 
 def _whole(project: str | None) -> str:
-
     return placed(project)["project"] or ""
 
 

@@ -70,18 +70,15 @@ def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: boo
 
 
 def _shown(change: ConsolidationStep) -> dict[str, Json]:
-
     payload = msgspec.to_builtins(change.payload)
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
 def _verb(change: ConsolidationStep) -> str:
-
     return type_of(change.payload).name.partition(".")[2]
 
 
 def _log(limit: int, as_json: bool) -> None:
-
     with running() as client:
         answer = client.page("consolidation", ConsolidationChange, limit=limit)
     print_items(answer, as_json, each(_print_change), "nothing was changed so far")
@@ -186,7 +183,6 @@ def _amount(value: float) -> str:
 
 
 def _anchor(context: ProcessorContext, project: str) -> str:
-
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
     return context.anchor(named)
 

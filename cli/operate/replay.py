@@ -174,7 +174,8 @@ def _as_of(
 ) -> None:
     from memctl.workers.rebuild.as_of import past
 
-    at = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
+    # Whatever is longer lies beyond the log, and so does its beginning.
+    at = Position(int(moment[:19])) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
     watched(settings)
     with (
@@ -199,14 +200,8 @@ def _as_of(
 
 
 def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
-
     for key, row in rows:
         print_json({"read_model": name, "key": key, "row": msgspec.json.decode(row)}, indent=None)
-
-
-def _position(text: str) -> Position:
-
-    return Position(int(text[:19]))  # whatever is longer lies beyond the log, and so does its beginning
 
 
 def _time(text: str) -> datetime:
@@ -221,7 +216,6 @@ def _time(text: str) -> datetime:
 
 
 def _print(result: Replayed, verified: bool) -> None:
-
     rate = f" ({result.events / result.seconds:,.0f} events/s)" if result.events and result.seconds else ""
     read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
     click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
@@ -247,7 +241,6 @@ def _print_profile(result: Replayed) -> None:
 
 
 def _print_json(result: Replayed, profile: bool) -> None:
-
     print_json(
         {
             "position": result.position,

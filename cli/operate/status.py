@@ -26,7 +26,7 @@ from memctl.domain.support.wording import number, size, span
 from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from memctl.api.checks.health import Health, Trouble
+    from memctl.api.checks.health import Health
     from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
@@ -70,7 +70,7 @@ class Installation:
 
 def look_at(settings: Settings) -> Installation:
     """How everything is now."""
-    from memctl.api.checks.health import free_bytes
+    from memctl.api.checks.health import api_trouble, free_bytes
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
     from memctl.infra.beside import beside
@@ -78,16 +78,19 @@ def look_at(settings: Settings) -> Installation:
     from memctl.infra.hooks import spool
     from memctl.infra.hooks.remote_progress import relay_seen
 
-    health, api = beside(partial(_health, settings)), beside(partial(_api, settings))
+    health, api = beside(partial(_health, settings)), beside(partial(api_trouble, settings))
     found = instance.status(settings)
     asked: Health | str | None = None
     if found.running or settings.configured("database_url"):
         asked = _in_time(health)
+    of_api = None
+    if found.running or not settings.server:
+        of_api = _in_time(api)
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
-        "" if settings.server and not found.running else _said(_in_time(api)),
+        f"the API does not answer: {of_api}" if of_api and isinstance(of_api, str) else str(of_api or ""),
         None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
@@ -129,11 +132,6 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
         context.exit(1)
 
 
-def _said(of_api: Trouble | str | None) -> str:
-    """What is wrong with the API, in words."""
-    return f"the API does not answer: {of_api}" if isinstance(of_api, str) else str(of_api or "")
-
-
 # --- what is seen ---
 
 
@@ -164,7 +162,6 @@ def _of(health: Health, *, needs: bool) -> list[str]:
 
 
 def _of_relay(relay: RelaySeen) -> Iterator[str]:
-
     if not relay.running:
         yield _NO_RELAY
     elif relay.refused:
@@ -305,13 +302,6 @@ def _health(settings: Settings) -> Health | str:
         return " ".join(str(problem).split())
 
 
-def _api(settings: Settings) -> Trouble | str | None:
-    """What is wrong with the API where settings name it."""
-    from memctl.api.checks.health import api_trouble
-
-    return api_trouble(settings)
-
-
 def _in_time(asked: Future[T]) -> T | str:
     """What was asked for; why that is not known where whoever is asked hangs."""
     from memctl.api.checks.health import ANSWERED_S
@@ -323,7 +313,6 @@ def _in_time(asked: Future[T]) -> T | str:
 
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
-
     found, health = look.status, look.health
     known = _NO_HEALTH if health is None else _health_as_json(health)
     relayed = look.relay is not None and look.relay.running
@@ -356,7 +345,9 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
         "troubles": known["troubles"],
         "needs_a_person": needs_a_person,
-        "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
+        "endpoints": {
+            name: public(str(url)) for name, url in found.endpoints.items() if not name.endswith(("_token", "_key"))
+        },
     }
 
 
@@ -389,7 +380,6 @@ def _health_as_json(health: Health) -> dict[str, Json]:
 
 
 def _vectors_as_json(health: Health) -> dict[str, Json]:
-
     made = health.filling
     return {
         "to_write": health.to_write,
@@ -416,7 +406,3 @@ def public(url: str) -> str:
     if not parts.password:
         return url
     return url.replace(f":{parts.password}@", ":***@", 1)
-
-
-def _secret(name: str) -> bool:
-    return name.endswith(("_token", "_key"))

@@ -92,7 +92,6 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def _all(verification: Verification, settings: Settings, rebuilt: bool, progress: Progress) -> Iterator[Check]:
-
     yield from verification.checks()
     if rebuilt:
         yield from attempted("read models", lambda: _rebuilt(settings, progress))
@@ -143,7 +142,6 @@ def _print(one: Check) -> None:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-
     return textwrap.wrap(safe(text), WIDTH - indent, break_long_words=False, break_on_hyphens=False)
 
 
