@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, convert, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries.endings import GUIDING, endings, together, uses_of
+from memctl.api.queries.endings import GUIDING, MEMORY, endings, together, uses_of
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
     Allowance,
@@ -29,8 +29,8 @@ from memctl.api.reading.pages import between, built, field_of, rows_of, total
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import EventType
-from memctl.domain.events.event import Micros, event_types
+from memctl.api.reading.records import EventType, types_of_events
+from memctl.domain.events.event import Micros
 from memctl.infra.database import single_row
 from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
@@ -134,15 +134,7 @@ def replays(reader: Reader, *, limit: Annotated[int, Meta(ge=1, le=100)] = 10) -
 @question("/events/types", "log")
 def catalogue(reader: Reader) -> list[EventType]:
     """Every type of event that may stand in the log: its name, version, meaning, and fields."""
-    return [
-        EventType(
-            name=entry.name,
-            version=entry.version,
-            doc=" ".join(entry.doc.split("\n\n")[0].split()),
-            fields=list(entry.payload.__struct_fields__),
-        )
-        for entry in event_types().values()
-    ]
+    return types_of_events()
 
 
 def version_of(reader: Reader) -> str:
@@ -247,13 +239,10 @@ def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | i
     strategies = together(use for use in uses if use.kind == "strategy")
     lasted = lasting_fixes(totals)
     return {
-        "success_with_memory": _share(totals["episodes_with_memory_succeeded"], totals["episodes_with_memory"]),
-        "success_without_memory": _share(
-            totals["episodes_without_memory_succeeded"], totals["episodes_without_memory"]
-        ),
-        "success_memory_withheld": _share(
-            totals["episodes_memory_withheld_succeeded"], totals["episodes_memory_withheld"]
-        ),
+        **{
+            f"success_{memory}": _share(totals[f"episodes_{memory}_succeeded"], totals[f"episodes_{memory}"])
+            for memory in MEMORY
+        },
         "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
         "recalls": everything.recalls,
         "recalls_useful": _useful(everything),

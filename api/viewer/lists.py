@@ -105,7 +105,8 @@ def as_csv(a_list: List, items: Iterator[Any]) -> str:
     writer = csv.writer(written, quoting=csv.QUOTE_ALL)  # some spreadsheets part cells by other marks than commas
     writer.writerow([a_list.name, "project", *(column.label for column in a_list.columns)])
     for item in items:
-        cells = [a_list.about(item), _project_of(item), *(column.of(item) for column in a_list.columns)]
+        project = ", ".join(item.projects) if isinstance(item, BugHit) else item.project or ""
+        cells = [a_list.about(item), project, *(column.of(item) for column in a_list.columns)]
         writer.writerow([_inert(cell) for cell in cells])
     return written.getvalue()
 
@@ -128,10 +129,6 @@ def ranges(today: date, kept: Mapping[str, str]) -> list[tuple[str, str, bool]]:
         for label, since in (*days, ("all", ""))
         if not kept.get("before")
     ] or [("all", urlencode(rest), False)]
-
-
-def _project_of(item: Any) -> str:
-    return ", ".join(item.projects) if isinstance(item, BugHit) else item.project or ""
 
 
 # --- the lists ---

@@ -99,29 +99,21 @@ def count(number: float) -> str:
 def apart(session: SessionItem, sessions: Sequence[SessionItem]) -> str:
     """What distinguishes a session from others of these that are called the same: what was asked last, or first, or how
     it ended; empty where none is called so, or nothing differs."""
-    same = [each for each in sessions if _called(each) == _called(session)]
-    for words in (_asked_last, _asked_first, _ended) if len(same) > 1 else ():
-        said = words(session)
-        if said and sum(words(each) == said for each in same) == 1:
-            return said
-    return ""
+    called = session.title or session.first_prompt
+    same = [_words(each) for each in sessions if (each.title or each.first_prompt) == called]
+    said = [_words(each) for each in same]
+    own = enumerate(_words(session) if len(same) > 1 else ())
+    return next((words for at, words in own if words and sum(each[at] == words for each in said) == 1), "")
 
 
-def _called(session: SessionItem) -> str:
-    return session.title or session.first_prompt
-
-
-def _asked_last(session: SessionItem) -> str:
-    return f"asked last: {session.last_prompt}" if session.last_prompt else ""
-
-
-def _asked_first(session: SessionItem) -> str:
-    return f"asked: {session.first_prompt}" if session.title and session.first_prompt else ""
-
-
-def _ended(session: SessionItem) -> str:
-    _, ended, words = session.summary.partition("It ended with: ")
-    return f"ended with: {words}" if ended else ""
+def _words(session: SessionItem) -> tuple[str, str, str]:
+    """What was asked last of a session, and first, and how it ended; empty where that is not known."""
+    last, first, ended = session.last_prompt, session.first_prompt, session.summary.partition("It ended with: ")[2]
+    return (
+        f"asked last: {last}" if last else "",
+        f"asked: {first}" if session.title and first else "",
+        f"ended with: {ended}" if ended else "",
+    )
 
 
 def place(rank: int) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 import msgspec
 
-from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
+from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem, types_of_events
 from memctl.api.reading.views import BugHit, Evidence, Found, Json, ShownSolution, Thing
 from memctl.cli.ask.hindsight import show_record
 from memctl.cli.ask.work import print_episode, print_task
@@ -40,7 +40,6 @@ from memctl.cli.pages import (
     since,
     table,
 )
-from memctl.domain.events.event import event_types
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
 
@@ -230,22 +229,10 @@ def events(as_json: bool) -> None:
     memctl events
     """
 
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "version": entry.version,
-                    "doc": " ".join(entry.doc.split("\n\n")[0].split()),
-                    "fields": list(entry.payload.__struct_fields__),
-                }
-                for entry in event_types().values()
-            ]
-        )
-        return
+    found = types_of_events()
     columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
-    rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
-    print_table(columns, rows)
+    rows = [[each.name, str(each.version), each.doc] for each in found]
+    print_json(found) if as_json else print_table(columns, rows)
 
 
 def print_results(results: Sequence[Found]) -> None:

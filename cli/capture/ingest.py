@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -259,19 +260,8 @@ def _with_progress(
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("reading", total=None if git else sum(map(_size, files)))
-        if git:
-            ingest_history(
-                writer, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size)
-            )
-            return
-        ingest_files(
-            writer,
-            files,
-            again=again,
-            account=account,
-            progress=lambda path, size: bar.advance(task, size),
-            policy=policy,
-        )
+        read = ingest_history if git else partial(ingest_files, policy=policy)
+        read(writer, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
 
 
 def _size(path: Path) -> int:

@@ -103,12 +103,12 @@ def forget(
             done = _resumed(settings, reader, qdrant)
         elif named:
             plan = forgetting.plan(
-                settings, reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
-                match=match or "",
+                settings, reader, id=id_ or "", session=session or "", project=placed(project)["project"] or "",
+                before=_moment(before), match=match or "",
             )  # fmt: skip
             seen = forgetting.preview(reader.connection, plan)
             if dry_run:
-                _print_preview(seen, as_json)
+                print_json(seen) if as_json else _show(seen)
                 return
             _confirm(seen, yes)
             done = [forgetting.forget(settings, reader.connection, plan, qdrant, reason)]
@@ -154,13 +154,6 @@ def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]
     if not done and redacted is None:
         notice("nothing was left unfinished")
     return done
-
-
-def _print_preview(seen: Preview, as_json: bool) -> None:
-    if as_json:
-        print_json(seen)
-    else:
-        _show(seen)
 
 
 def _confirm(seen: Preview, yes: bool) -> None:
@@ -293,10 +286,6 @@ def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]
     store = contextlib.nullcontext() if only_look else store_of(settings)
     with store as qdrant, opened(settings, OWNER, "memctl forget") as reader:
         yield settings, reader, qdrant
-
-
-def _whole(project: str | None) -> str:
-    return placed(project)["project"] or ""
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -314,7 +314,7 @@ def _in_time(asked: Future[T]) -> T | str:
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
     found, health = look.status, look.health
-    known = _NO_HEALTH if health is None else _health_as_json(health)
+    known = dict.fromkeys(_OF_HEALTH) if health is None else _health_as_json(health)
     relayed = look.relay is not None and look.relay.running
     return {
         "running": found.running or relayed,
@@ -338,12 +338,10 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
         "set_aside": list(found.aside),
         "refused_deliveries": found.refused,
         "spooled_deliveries": look.spooled,
-        **{name: known[name] for name in _BEFORE_BACKUPS},
+        **known,
         "backups": None if look.kept is None else _kept_as_json(look.kept),
-        "bytes": known["bytes"],
         "free_bytes": look.free,
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
-        "troubles": known["troubles"],
         "needs_a_person": needs_a_person,
         "endpoints": {
             name: public(str(url)) for name, url in found.endpoints.items() if not name.endswith(("_token", "_key"))
@@ -351,8 +349,7 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
     }
 
 
-_BEFORE_BACKUPS = ("dead_letters", "halted", "slow_writers", "log", "vectors", "processors", "replay")
-_NO_HEALTH: dict[str, Json] = dict.fromkeys((*_BEFORE_BACKUPS, "bytes", "troubles"))
+_OF_HEALTH = ("dead_letters", "halted", "slow_writers", "log", "vectors", "processors", "replay", "bytes", "troubles")
 
 
 def _health_as_json(health: Health) -> dict[str, Json]:
