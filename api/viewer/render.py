@@ -101,9 +101,8 @@ def apart(session: SessionItem, sessions: Sequence[SessionItem]) -> str:
     it ended; empty where none is called so, or nothing differs."""
     called = session.title or session.first_prompt
     same = [_words(each) for each in sessions if (each.title or each.first_prompt) == called]
-    said = [_words(each) for each in same]
     own = enumerate(_words(session) if len(same) > 1 else ())
-    return next((words for at, words in own if words and sum(each[at] == words for each in said) == 1), "")
+    return next((words for at, words in own if words and sum(each[at] == words for each in same) == 1), "")
 
 
 def _words(session: SessionItem) -> tuple[str, str, str]:
