@@ -106,15 +106,9 @@ def recall(
     If memory knows no project there, a session gets only what holds everywhere, and only at its start: what was said
     in other projects is none of its business. `session` is its row, read where it is not given.
     """
-    if hook == "SessionStart" and places.project is None:
-        places = Places(None, "here", ())
-    if hook == "SessionStart" and payload.get("source") == "compact":
-        always, _ = _always(reader, places)
-        what = "What always holds, and what" if always else "What"
-        heading = f"{what} this session was at before its context was shortened:"
-        return block(heading, [*always, *_for_the_rest(reader, stream)], limits=limits)
-    if hook == "SessionStart" and places.project is None:
-        return block("What memory holds whatever the project:", _known(reader, places, stream), limits=limits)
+    if hook == "SessionStart":
+        places = places if places.project is not None else Places(None, "here", ())
+        return block(*_at_start(reader, payload, stream, places), limits=limits)
     if places.project is None:
         return Injection(silent="no project")
     if hook in ("UserPromptSubmit", "SubagentStart"):
@@ -124,16 +118,22 @@ def recall(
         small = limits.model_copy(update={"most_tokens": min(limits.most_tokens, SUBAGENT_TOKENS)})
         return block("Memory of earlier sessions that bears on this task:", bears.lines, bears, limits=small)
     if hook == "PreToolUse":
-        return block(
-            "What memory holds of this, before it is done:", before_tool(reader, payload, places, stream), limits=limits
-        )
+        lines = before_tool(reader, payload, places, stream)
+        return block("What memory holds of this, before it is done:", lines, limits=limits)
     if hook in ("PostToolUse", "PostToolUseFailure"):
         return block("What memory holds of this failure:", of_failure(reader, payload, places, stream), limits=limits)
-    if hook == "SessionStart":
-        return block(
-            f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places), limits=limits
-        )
     return Injection()
+
+
+def _at_start(reader: Reader, payload: dict[str, Json], stream: str, places: Places) -> tuple[str, list[Line]]:
+    if payload.get("source") == "compact":
+        always, _ = _always(reader, places)
+        what = "What always holds, and what" if always else "What"
+        heading = f"{what} this session was at before its context was shortened:"
+        return heading, [*always, *_for_the_rest(reader, stream)]
+    if places.project is None:
+        return "What memory holds whatever the project:", _known(reader, places, stream)
+    return f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places)
 
 
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:

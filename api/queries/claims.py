@@ -288,9 +288,8 @@ def _claims_alike(
 ) -> Iterator[_Made]:
     """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
     there = [
-        Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (list(locations),)),
-        Condition(sql.SQL("row->>'canonical' = ANY(%s::text[])"), ([*{claim.canonical for claim in claims}],)),
-    ]
+        *one_of(p, "location", [*locations]), *one_of(p, "canonical", [*{claim.canonical for claim in claims}]),
+    ]  # fmt: skip
     these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
     alike, values = all_of(there)
     rows, asked = rows_of(reader, p, conditions=either([Condition(alike, values), these]))

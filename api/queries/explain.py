@@ -31,10 +31,6 @@ AROUND = 120
 """Characters of its surroundings that a quote is shown with, on each side."""
 
 
-_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant", "line", "subject")
-"""Fields that say what a record is, the most informative first."""
-
-
 @question("/explain/{id:path}", "claims")
 def explain(reader: Reader, id: Id) -> Explanation:
     """Why memory holds a thing, level by level, down to the characters of the events it rests on.
@@ -191,7 +187,7 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
     )
     failures = item.get("failures") or item.get("failed")
     newest = failures[0] if isinstance(failures, (list, tuple)) and failures and isinstance(failures[0], dict) else {}
-    text = next((str(of[name]) for of in (item, newest) for name in _TEXTS if of.get(name)), "")
+    text = queries.called(item) or queries.called(newest)
     return Explanation(
         id=id,
         kind=kind,

@@ -338,6 +338,14 @@ def thing(reader: Reader, id: Id) -> Thing:
     return Thing(kind, _fields(reader, kind, key))
 
 
+_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant", "line", "subject")
+
+
+def called(item: Mapping[str, Json]) -> str:
+    """What a thing says that it is, in the most informative of its fields; empty where none does."""
+    return next((str(item[name]) for name in _TEXTS if item.get(name)), "")
+
+
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
     """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands,
     and a record the memory that is made of it), or anything; of a project its anchor.

@@ -17,9 +17,6 @@ from memctl.infra.settings import Settings
 
 TEXT = 300
 
-_TEXTS = ("text", "title", "description", "message", "name")
-"""Fields that say what a thing is, the most informative first."""
-
 
 @question("/waiting", "claims", whole=True)
 def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
@@ -51,8 +48,7 @@ def _requests(reader: Reader, limit: int) -> list[ForgetRequestItem]:
             thing = queries.thing(reader, keyed.key).item
         except queries.NotFound:
             continue  # it is gone
-        text = next((str(thing[name]) for name in _TEXTS if thing.get(name)), "")
         by = keyed.row.by
         origin = words_of(by_actor(by), member=through(by), asking=reader.member)
-        items.append(shown_as(keyed.row, ForgetRequestItem, text=text[:TEXT], origin=origin))
+        items.append(shown_as(keyed.row, ForgetRequestItem, text=queries.called(thing)[:TEXT], origin=origin))
     return items

@@ -135,8 +135,7 @@ def within(p: Projection[Any], places: Places, *, or_everywhere: bool = False) -
     """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
     if places.locations is None:
         return []
-    wanted = [*places.locations, ""] if or_everywhere else list(places.locations)
-    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
+    return one_of(p, "location", [*places.locations, *([""] if or_everywhere else ())])
 
 
 _LISTED = "FROM jsonb_array_elements(row->'{}') AS listed(l)"

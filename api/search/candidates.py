@@ -154,7 +154,10 @@ class Sources:
     def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
         """Candidates of every source that can be asked, by memory id."""
         gathered = Gathered()
-        asked = self._embedded(corpus.recipe(), wanted.text, gathered) if switches.meaning else None
+        asked = self._embedded(corpus.recipe(), wanted.text) if switches.meaning else None
+        if isinstance(asked, str):
+            gathered.degraded.append(WORDS_ONLY + asked)
+            asked = None
         searches = self._searches
         if searches is None:
             gathered.degraded.append(WORDS_ONLY + self._why_no_client)
@@ -170,33 +173,29 @@ class Sources:
         gathered.candidates = corpus.by_words(list(dict.fromkeys(tokens(wanted.text))), wanted)
         return gathered
 
-    def _embedded(self, recipe: Recipe | None, text: str, gathered: Gathered) -> tuple[_Meaning, Vectors] | None:
-        """The query's vector, of the model whose vectors are searched."""
+    def _embedded(self, recipe: Recipe | None, text: str) -> tuple[_Meaning, Vectors] | str:
+        """The query's vector, of the model whose vectors are searched; or why there is none."""
         if self._embedders.chosen.provider == "none":
-            gathered.degraded.append(WORDS_ONLY + "the setting `embedder` is none")
-            return None
+            return "the setting `embedder` is none"
         if recipe is None or recipe.provider == "none":
-            gathered.degraded.append(WORDS_ONLY + "no memory has a vector yet")
-            return None
+            return "no memory has a vector yet"
         meaning, rests = self._meaning, time.monotonic() < self._again_at
         if meaning is None or meaning.embedder.name != recipe.name:
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            why_not = self._why_no_embedder
             if not rests and not self._loading.locked():
                 threading.Thread(target=self._load, args=[recipe], name="load embedder", daemon=True).start()
-            return None
+            return why_not
         if rests:
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
-            return None
+            return self._why_no_embedder
         try:
             return meaning, meaning.embedder.embed_query(text)
         except TextsRefused as why:
-            gathered.degraded.append(f"{WORDS_ONLY}{why}")
+            return str(why)
         except Exception as why:  # whatever a model or its server does: words are left
             log.warning("a search goes on without meaning: %s", why)
             self._why_no_embedder = f"the embedder does not answer ({why})"
             self._again_at = time.monotonic() + _REST_S
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
-        return None
+            return self._why_no_embedder
 
     def _ask_vectors(
         self,

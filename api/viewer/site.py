@@ -482,17 +482,17 @@ class _Pages:
         )  # fmt: skip
 
     def projects(self, reader: Reader, request: Request) -> Draw:
-        known, after = projects_of(reader).all, _number(request, "after")
-        shown = known[after : after + MOST_PROJECTS]
-        return self._page(
-            request,
-            "projects.html",
-            projects=self._listed(reader, shown),
-            waiting=corrections.checkouts(projects_of(reader)),
-            count=len(known),
-            after=after,
-            next=after + len(shown),
-        )
+        return self._projects(reader, caller_of(request), _number(request, "after"), project=_project(request))
+
+    def _projects(self, reader: Reader, caller: Caller, after: int = 0, *, project: str, but: str = "") -> Draw:
+        """The page of projects from that one on, without the checkout `but` among those that wait."""
+        known = projects_of(reader)
+        shown = known.all[after : after + MOST_PROJECTS]
+        return partial(
+            render.page, "projects.html", caller, projects=self._listed(reader, shown),
+            waiting=corrections.checkouts(known, but=but), count=len(known.all), after=after, next=after + len(shown),
+            at="projects", project=project,
+        )  # fmt: skip
 
     def said_of_project(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said whether the checkout at `root` is of `project`."""
@@ -501,17 +501,7 @@ class _Pages:
         asked = {"project": root, "by": "user"} | ({"into": into} if yes else {})
         name = "merge-projects" if yes else "split-project"
         self._handler.carry_out(name, msgspec.json.encode(asked), f"{key[:64]} {name}", caller)
-
-        def look(reader: Reader) -> str:
-            known = projects_of(reader)
-            shown = self._listed(reader, known.all[:MOST_PROJECTS])
-            waiting = corrections.checkouts(known, but=root)
-            return render.page(
-                "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
-                next=len(shown), at="projects", project=ANYWHERE,
-            )  # fmt: skip
-
-        return self._readers.read(look, caller)
+        return self._readers.read(lambda reader: self._projects(reader, caller, project=ANYWHERE, but=root), caller)()
 
     def project(self, reader: Reader, request: Request) -> Draw:
         asked = project_asked(reader, request.path_params["name"], None)
