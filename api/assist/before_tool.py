@@ -11,7 +11,7 @@ from posixpath import basename
 
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
-from memctl.api.reading.pages import Keyed, equal, one, page, several, within
+from memctl.api.reading.pages import Keyed, Where, one, page, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
@@ -100,7 +100,7 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     if len(name) < SHORTEST_FILE or "." not in name:
         return
     p = models.verified_knowledge
-    rows, _ = page(reader, p, "last_seen", [*within(p, places), *equal(p, "status", "verified")], limit=MOST_CLAIMS)
+    rows, _ = page(reader, p, "last_seen", Where(p).within(places).equal("status", "verified"), limit=MOST_CLAIMS)
     found = [keyed for keyed in rows if _names(keyed, path, name) and not _of_another(reader, keyed.row)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"

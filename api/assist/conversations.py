@@ -17,7 +17,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import Condition, between, equal, page, several
+from memctl.api.reading.pages import Condition, Where, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
@@ -224,11 +224,8 @@ def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memor
     since = min(row.first_at for row in hits) - AROUND_US
     until = max(row.occurred_at for row in hits) + AROUND_US
     of_session = Condition(sql.SQL("row->'sessions' @> to_jsonb(%s::text)"), (session,))
-    conditions = [
-        *equal(p, "location", first.location), *equal(p, "kind", "turn"), *between(p, "occurred_at", since, until),
-        of_session,
-    ]  # fmt: skip
-    rows, _ = page(reader, p, "occurred_at", conditions, limit=MOST_LOADED)
+    around = Where(p).equal("location", first.location).equal("kind", "turn").between("occurred_at", since, until)
+    rows, _ = page(reader, p, "occurred_at", around.also(of_session), limit=MOST_LOADED)
     # What a person rejected is said no more, in whatever it stands.
     said = regards(reader, [keyed.key for keyed in rows])
     turns = sorted(

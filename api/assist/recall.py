@@ -17,7 +17,7 @@ from memctl.api.queries import claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import above, either, equal, one, one_of, page, within
+from memctl.api.reading.pages import Where, either, one, page
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import KnowledgeItem
@@ -168,9 +168,8 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
     lines, sources = _always(reader, places)
     # Whatever others said last, what may be given is looked at.
     p = models.verified_knowledge
-    own = [*one_of(p, "said_by", _AS_USERS), *equal(p, "confirmed", True)]
-    own += equal(p, "member", reader.member or None)
-    asked = [*equal(p, "status", "verified"), *either(own)]
+    own = Where(p).one_of("said_by", _AS_USERS).equal("confirmed", True).equal("member", reader.member or None)
+    asked = Where(p).equal("status", "verified").also(*either(own))
     known = claims.knowledge_among(reader, places, asked, limit=LOOKED_AT).items
     loaded = _loaded(reader, places, stream) if known else []
     words: list[frozenset[str]] = []
@@ -193,7 +192,7 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
 def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
     """The words of each sentence that sessions wrote into files which this session's client gives to its agent."""
     files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
-    wanted = [*within(models.memories, places), *equal(models.memories, "kind", "document")]
+    wanted = Where(models.memories).within(places).equal("kind", "document")
     rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
     return [
         frozenset(tokens(sentence))
@@ -236,7 +235,7 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
     """Calls that were wrong in more than one session, each with the form that works: said before the call, for after it
     the agent finds that form by itself."""
     p = models.known_commands
-    wanted = [*within(p, places), *above(p, "last_failed_at", 0)]
+    wanted = Where(p).within(places).above("last_failed_at", 0)
     rows, _ = page(reader, p, "last_failed_at", wanted, limit=MOST_LOOKED_AT)
     said: set[str] = set()
     for keyed in rows:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
-from memctl.api.reading.pages import Condition, between, field_of, page, rows_of, within
+from memctl.api.reading.pages import Condition, Where, field_of, page, rows_of
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -73,7 +73,7 @@ def reach(reader: Reader, places: Places, now: datetime) -> tuple[int, int]:
 def _newest(reader: Reader, places: Places, now: datetime) -> int:
     """When the newest session ended, in microseconds; what a clock put behind tomorrow does not count."""
     p, tomorrow = models.sessions, int(now.timestamp() * 1_000_000) + DAY_US
-    rows, _ = page(reader, p, "last_at", [*within(p, places), *between(p, "last_at", None, tomorrow)], limit=1)
+    rows, _ = page(reader, p, "last_at", Where(p).within(places).between("last_at", None, tomorrow), limit=1)
     return rows[0].row.last_at if rows else 0
 
 
@@ -161,7 +161,7 @@ def _fixes(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Itera
 
 def _claims(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[LearntClaim]:
     p, known = models.verified_knowledge, projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_CLAIMS)
+    rows, _ = page(reader, p, "last_seen", Where(p).within(places, or_everywhere=True), limit=MOST_CLAIMS)
     for keyed in rows:
         row = keyed.row
         if begin <= row.first_seen < upto:

@@ -10,16 +10,7 @@ from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
 from memctl.api.reading.met_in_places import met_in_places
-from memctl.api.reading.pages import (
-    Condition,
-    Keyed,
-    between,
-    field_of,
-    holding,
-    met_in,
-    rows_of,
-    several,
-)
+from memctl.api.reading.pages import Condition, Keyed, Where, field_of, rows_of, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import (
@@ -89,14 +80,12 @@ class BugFilter(NamedTuple):
     since: int | None = None
     before: int | None = None
 
-    def conditions(self, places: Places) -> list[Condition]:
+    def conditions(self, places: Places) -> Where:
         p = models.bug_patterns
-        found = [
-            *met_in(p, places), *holding(p, "message", self.text), *between(p, "last_seen", self.since, self.before)
-        ]  # fmt: skip
-        if self.open is not None:
-            found.append(Condition(sql.SQL("({} = 0) = %s").format(field_of(p, "resolutions")), (self.open,)))
-        return found
+        found = Where(p).met_in(places).holding("message", self.text).between("last_seen", self.since, self.before)
+        if self.open is None:
+            return found
+        return found.also(Condition(sql.SQL("({} = 0) = %s").format(field_of(p, "resolutions")), (self.open,)))
 
 
 ANY = BugFilter()

@@ -12,21 +12,16 @@ from memctl.api.reading.evidence import events_of, evidence_of, with_evidence
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    above,
+    Where,
     all_of,
-    between,
     earlier,
     either,
-    equal,
     field_of,
-    holding,
     keys_among,
     one,
-    one_of,
     page,
     rows_of,
     several,
-    within,
 )
 from memctl.api.reading.places import Places, is_anothers, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
@@ -98,20 +93,16 @@ class InsightFilter(NamedTuple):
     since: int | None = None
     before: int | None = None
 
-    def conditions(self, reader: Reader, places: Places) -> list[Condition]:
+    def conditions(self, reader: Reader, places: Places) -> Where:
         p = models.candidates
-        found = [
-            *within(p, places, or_everywhere=True),
-            *equal(p, "kind", self.kind),
-            *either([*above(p, "sessions", 0), *equal(p, "waits", True)]),
-            *equal(p, "ready", None if self.waiting is None else not self.waiting),
-            *holding(p, "text", self.text),
-            *between(p, "last_seen", self.since, self.before),
-        ]
-        return [*found, *_not_of_others(reader, p, found)] if self.text else found
+        found = Where(p).within(places, or_everywhere=True).equal("kind", self.kind).holding("text", self.text)
+        found = found.equal("ready", None if self.waiting is None else not self.waiting)
+        found = found.also(*either(Where(p).above("sessions", 0).equal("waits", True)))
+        found = found.between("last_seen", self.since, self.before)
+        return found.also(*_not_of_others(reader, p, found)) if self.text else found
 
 
-def _not_of_others(reader: Reader, p: Projection[Any], asked: list[Condition]) -> list[Condition]:
+def _not_of_others(reader: Reader, p: Projection[Any], asked: Sequence[Condition]) -> list[Condition]:
     """No row that another member said of themselves: who may try any text would read it by what is counted."""
     if not reader.member:
         return []
@@ -141,8 +132,8 @@ def _alike_before(
     if cursor is None or not items:
         return []
     p = models.candidates
-    alike = one_of(p, "canonical", [item.canonical for item in items])
-    conditions = [*wanted.conditions(reader, places), *earlier(p, order, cursor), *alike]
+    conditions = wanted.conditions(reader, places).also(*earlier(p, order, cursor))
+    conditions = conditions.one_of("canonical", [item.canonical for item in items])
     return _shown(reader, page(reader, p, order, conditions, limit=MOST_ALIKE, longest=MOST_ALIKE)[0])
 
 
@@ -230,16 +221,15 @@ def knowledge(
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
     p = models.verified_knowledge
-    asked = [*equal(p, "kind", kind), *equal(p, "status", status)]
+    asked = Where(p).equal("kind", kind).equal("status", status)
     return knowledge_among(reader, places, asked, limit=limit, cursor=cursor)
 
 
 def knowledge_among(
-    reader: Reader, places: Places, asked: Sequence[Condition], *, limit: int, cursor: str | None = None
+    reader: Reader, places: Places, asked: Where, *, limit: int, cursor: str | None = None
 ) -> Page[KnowledgeItem]:
     """The same under these conditions."""
-    p = models.verified_knowledge
-    conditions = [*within(p, places, or_everywhere=True), *asked]
+    p, conditions = models.verified_knowledge, asked.within(places, or_everywhere=True)
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
     sessions = _sessions_of_projects(reader, projects, rows)
@@ -287,9 +277,7 @@ def _claims_alike(
     reader: Reader, p: Projection[Any], claims: Collection[VerifiedClaim], locations: Set[str]
 ) -> Iterator[_Made]:
     """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
-    there = [
-        *one_of(p, "location", [*locations]), *one_of(p, "canonical", [*{claim.canonical for claim in claims}]),
-    ]  # fmt: skip
+    there = Where(p).one_of("location", [*locations]).one_of("canonical", [*{claim.canonical for claim in claims}])
     these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
     alike, values = all_of(there)
     rows, asked = rows_of(reader, p, conditions=either([Condition(alike, values), these]))
@@ -336,7 +324,9 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
     """How the user likes to work, here and everywhere: preferences and habits that are verified, what the user said
     before what sessions showed, and what is rejected behind what is accepted."""
     p, projects = models.verified_knowledge, projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None)
+    rows, _ = page(
+        reader, p, "last_seen", Where(p).within(places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None
+    )
     claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows if keyed.row.kind in ("preference", "pattern")]
     found = [
         PreferenceItem(
@@ -379,7 +369,8 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     that, as it waits, and is of their project: with `places` only of those."""
     p, there = models.core_memory, None if places is None else places.locations
     # Looked up apart: however many sections agents write, those of people are found.
-    by_people = either([*equal(p, "confirmed", True), Condition(sql.SQL("jsonb_typeof(row->'settled') = 'object'"))])
+    settled_before = Condition(sql.SQL("jsonb_typeof(row->'settled') = 'object'"))
+    by_people = either(Where(p).equal("confirmed", True).also(settled_before))
     pages = (page(reader, p, "changed_at", each, limit=MOST_SECTIONS)[0] for each in (by_people, []))
     rows = {keyed.key: keyed.row for each in pages for keyed in each}
     found = []

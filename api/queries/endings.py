@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.counts import Use
-from memctl.api.reading.pages import between, day_of, fullest, rows_of, table_of
+from memctl.api.reading.pages import Where, day_of, rows_of, table_of
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.domain.events.event import YEAR_9999
@@ -58,7 +58,7 @@ def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
 def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
     """By day of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
-    conditions = [*between(p, "ended_at", since, before), *fullest(reader, p, places, "ended_at")]
+    conditions = Where(p).between("ended_at", since, before).fullest(reader, places, "ended_at")
     rows, values = rows_of(reader, p, places, conditions)
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)

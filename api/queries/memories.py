@@ -19,16 +19,13 @@ from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    between,
-    equal,
+    Where,
     field_of,
-    holding,
     keys_from,
     one,
     page,
     projection_named,
     rows_of,
-    within,
 )
 from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
@@ -97,12 +94,8 @@ def memories(
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
     p = models.memories
-    conditions = [
-        *within(p, places, or_everywhere=True),
-        *equal(p, "bucket", bucket),
-        *equal(p, "kind", kind),
-        *between(p, "occurred_at", since, before),
-    ]
+    conditions = Where(p).within(places, or_everywhere=True).equal("bucket", bucket).equal("kind", kind)
+    conditions = conditions.between("occurred_at", since, before)
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
@@ -175,15 +168,13 @@ class SessionFilter(NamedTuple):
     text: str = ""
     agent: str = ""
 
-    def conditions(self, places: Places) -> list[Condition]:
+    def conditions(self, places: Places) -> Where:
         p = models.sessions
         called = sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
             field_of(p, "title"), field_of(p, "first_prompt")
         )
-        return [
-            *within(p, places), *between(p, "last_at", self.since, self.before),
-            *([Condition(called, (self.text,))] if self.text else []), *holding(p, "agent", self.agent),
-        ]  # fmt: skip
+        found = Where(p).within(places).between("last_at", self.since, self.before).holding("agent", self.agent)
+        return found.also(Condition(called, (self.text,))) if self.text else found
 
 
 def sessions_by(

@@ -11,7 +11,7 @@ from psycopg import sql
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import fullest, page, rows_of, total, within
+from memctl.api.reading.pages import Where, page, rows_of, total
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -96,7 +96,7 @@ def shown(reader: Reader, project: Project, now: int) -> ProjectPage:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
     p = models.project_knowledge
-    newest, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
+    newest, _ = page(reader, p, "last_at", Where(p).within(places), limit=SESSIONS, longest=SESSIONS)
     rows = [keyed.row for keyed in newest]
     return ProjectPage(
         project=_item(project),
@@ -361,7 +361,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
-    work, values = rows_of(reader, p, places, fullest(reader, p, places, "ended_at"))
+    work, values = rows_of(reader, p, places, Where(p).fullest(reader, places, "ended_at"))
     found = reader.connection.execute(
         sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
     )
@@ -371,7 +371,7 @@ def _statistics(reader: Reader, places: Places) -> ProjectCounts:
         outcomes[outcome] += n
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
     return ProjectCounts(
-        sessions=total(reader, models.sessions, within(models.sessions, places)),
+        sessions=total(reader, models.sessions, Where(models.sessions).within(places)),
         episodes=types.total(),
         types=dict(types.most_common()),
         outcomes=dict(outcomes.most_common()),

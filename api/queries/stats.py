@@ -25,7 +25,7 @@ from memctl.api.reading.counts import (
     Stats,
     Use,
 )
-from memctl.api.reading.pages import between, built, field_of, rows_of, total
+from memctl.api.reading.pages import Where, built, field_of, rows_of, total
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -176,7 +176,7 @@ def by_day(
     each of them was opened.
     """
     p = models.stats
-    rows, values = rows_of(reader, p, places, between(p, "day", first, end))
+    rows, values = rows_of(reader, p, places, Where(p).between("day", first, end))
     names = {name: sql.Identifier(name) for name in SUMMED}
     of_streams = (sql.SQL("sum((row->>{})::bigint) AS {}").format(sql.Literal(n), at) for n, at in names.items())
     of_lines = (
@@ -213,7 +213,7 @@ _TOKENS = ("tokens_in", "tokens_out", "tokens_cached")
 def models_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> list[ModelUse]:
     """What models the sessions used that were last heard of in that time, the one with the most output first."""
     p = models.sessions
-    rows, values = rows_of(reader, p, places, between(p, "last_at", since, before))
+    rows, values = rows_of(reader, p, places, Where(p).between("last_at", since, before))
     sums = sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(field_of(p, name)) for name in _TOKENS)
     found = reader.connection.execute(
         sql.SQL("SELECT coalesce({}, ''), count(*), {} FROM {} GROUP BY 1 ORDER BY 4 DESC, 1 LIMIT {}").format(

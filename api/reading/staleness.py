@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import one_of, rows_of, several
+from memctl.api.reading.pages import Where, rows_of, several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import file_at, is_on_this_machine
@@ -28,7 +28,7 @@ def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str]
     if not wanted:
         return {}
     p = models.episodes
-    rows, values = rows_of(reader, p, conditions=[] if locations is None else one_of(p, "location", locations))
+    rows, values = rows_of(reader, p, conditions=() if locations is None else Where(p).one_of("location", locations))
     found = reader.connection.execute(
         sql.SQL(
             "SELECT w.path, max((row->>'ended_at')::bigint) FROM {},"

@@ -11,7 +11,7 @@ from memctl.api.queries import bugs
 from memctl.api.reading import models
 from memctl.api.reading.consolidation_status import ConsolidationStatus, standings
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import between, one_of, rows_of, several, within
+from memctl.api.reading.pages import Where, rows_of, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.staleness import stale
@@ -138,12 +138,11 @@ class Corpus:
         words = [word for word in looked_for if len(word) > 1][:24]
         if not words and period is None:
             return {}
-        conditions = [
-            *within(p, places, or_everywhere=True),
-            *(one_of(p, "kind", kinds) if kinds else ()),
-            *between(p, "occurred_at", wanted.since, wanted.before),
-            *(between(p, "occurred_at", period.since, period.before) if period is not None and not words else ()),
-        ]
+        conditions = Where(p).within(places, or_everywhere=True).between("occurred_at", wanted.since, wanted.before)
+        if kinds:
+            conditions = conditions.one_of("kind", kinds)
+        if period is not None and not words:
+            conditions = conditions.between("occurred_at", period.since, period.before)
         rows, values = rows_of(self._reader, p, conditions=conditions)
         found = self._reader.connection.execute(
             sql.SQL(

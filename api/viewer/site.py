@@ -41,7 +41,7 @@ from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import Keyed, equal, one, within
+from memctl.api.reading.pages import Keyed, Where, one
 from memctl.api.reading.pages import page as page_of
 from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
@@ -75,8 +75,6 @@ MOST_PROJECTS = 60
 
 MOST_ROUTES = 15
 """Of the API and the viewer, whose times are shown."""
-
-_EPISODES = models.episodes
 
 _TITLES = {404: "Not found", 422: "This cannot be shown", 500: "This did not work", 503: "Not now"}
 """Of pages that say why there is no other, by the status of HTTP."""
@@ -547,7 +545,9 @@ class _Pages:
             both = (models.sessions, models.memories)
             held, events = (
                 self._kept(
-                    reader, ("held", places), lambda: {p.name: rows_within(reader, p, within(p, places)) for p in both}
+                    reader,
+                    ("held", places),
+                    lambda: {p.name: rows_within(reader, p, Where(p).within(places)) for p in both},
                 ),
                 0,
             )
@@ -619,11 +619,8 @@ def _places(reader: Reader, request: Request) -> Places:
 
 def _episodes_of(reader: Reader, session: SessionItem) -> Sequence[Keyed[EpisodeRow]]:
     """What a session worked on, the newest first."""
-    of_it = [
-        *within(_EPISODES, Places(None, "asked", tuple(session.locations))),
-        *equal(_EPISODES, "stream", session.stream),
-    ]
-    return page_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]
+    there = Where(models.episodes).within(Places(None, "asked", tuple(session.locations)))
+    return page_of(reader, models.episodes, "started_at", there.equal("stream", session.stream), limit=50)[0]
 
 
 def _number(request: Request, name: str) -> int:
