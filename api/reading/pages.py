@@ -172,7 +172,8 @@ class Where(tuple[Condition, ...]):
         rows, values = rows_of(reader, self._p, places)
         clause = sql.SQL(
             "NOT EXISTS (SELECT FROM (SELECT key AS of_key, {once} AS of_once, coalesce({ends}, 0) AS until"
-            " FROM {rows}) AS copied WHERE of_once <> '' AND of_once = {once} AND (until, of_key) > (coalesce({ends}, 0), key))"
+            " FROM {rows}) AS copied WHERE of_once <> '' AND of_once = {once}"
+            " AND (until, of_key) > (coalesce({ends}, 0), key))"
         ).format(once=field_of(self._p, "once"), ends=field_of(self._p, ends), rows=rows)
         return self.also(Condition(clause, values))
 
