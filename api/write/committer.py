@@ -86,15 +86,14 @@ class Committer(WatchedThread):
         give_room: Callable[[], None],
     ) -> Acknowledgement:
         """Queue a delivery; returns once it is durable, or with the reason why it is not."""
-        waiting = PendingDelivery(delivery, self._loop.create_future(), gone, give_room)
-        with self._changed:
-            self._waiting.append(waiting)
-            self._changed.notify()
-        return await waiting.answer
+        (answer,) = await self._answers([PendingDelivery(delivery, self._loop.create_future(), gone, give_room)])
+        return answer
 
     async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
         """Queue deliveries as one group, up to `append_batch` of them; returns once each has its answer."""
-        waiting = [PendingDelivery(each, self._loop.create_future()) for each in deliveries]
+        return await self._answers([PendingDelivery(each, self._loop.create_future()) for each in deliveries])
+
+    async def _answers(self, waiting: Sequence[PendingDelivery]) -> list[Acknowledgement]:
         with self._changed:
             self._waiting.extend(waiting)
             self._changed.notify()
