@@ -1,7 +1,7 @@
 """Has this error been seen before, and what was done about it?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import msgspec
 from psycopg import sql
@@ -10,7 +10,7 @@ from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
 from memctl.api.reading.met_in_places import met_in_places
-from memctl.api.reading.pages import Condition, Keyed, Where, field_of, rows_of, several
+from memctl.api.reading.pages import Condition, Keyed, Where, field_of, select, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import (
@@ -109,13 +109,10 @@ def known_patterns(
 ) -> list[BugPattern]:  # fmt: skip
     """The same as rows, each as these places showed it."""
     p = models.bug_patterns
-    rows, values = rows_of(reader, p, conditions=wanted.conditions(places))
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY {} DESC, {} DESC, key LIMIT %s OFFSET %s").format(
-            rows, field_of(p, order), field_of(p, "last_seen")
-        ),
-        [*values, limit, skip],
-    ).fetchall()
+    found = select(
+        reader, p, "SELECT key FROM {rows} ORDER BY {by} DESC, {newest} DESC, key LIMIT %s OFFSET %s", limit, skip,
+        conditions=wanted.conditions(places), by=field_of(p, order), newest=field_of(p, "last_seen"),
+    )  # fmt: skip
     patterns = _patterns(reader, [row[0] for row in found])
     return met_in_places(reader, [patterns[row[0]] for row in found if row[0] in patterns], places)
 
@@ -208,12 +205,8 @@ def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]
         ),
         (list(types),),
     )
-    rows, values = rows_of(reader, p, places, [alike])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(rows),
-        [*values, _OF_ONE_TYPE],
-    )
-    return [row[0] for row in found]
+    query: LiteralString = "SELECT key FROM {rows} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s"
+    return [key for (key,) in select(reader, p, query, _OF_ONE_TYPE, places=places, conditions=[alike])]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:

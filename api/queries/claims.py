@@ -20,7 +20,7 @@ from memctl.api.reading.pages import (
     keys_among,
     one,
     page,
-    rows_of,
+    select,
     several,
 )
 from memctl.api.reading.places import Places, is_anothers, projects_of
@@ -107,8 +107,7 @@ def _not_of_others(reader: Reader, p: Projection[Any], asked: Sequence[Condition
     if not reader.member:
         return []
     theirs = Condition(sql.SQL("row->>'said_by' = %s"), (Provenance.MEMBER.value,))
-    rows, values = rows_of(reader, p, conditions=[*asked, theirs])
-    found = reader.connection.execute(sql.SQL("SELECT key, row FROM {}").format(rows), values, binary=True)
+    found = select(reader, p, "SELECT key, row FROM {rows}", conditions=[*asked, theirs], binary=True)
     hidden = [key for key, row in found if is_anothers(reader, decode_row(p, row))]
     return [Condition(sql.SQL("key <> ALL(%s::text[])"), (hidden,))]
 
@@ -162,22 +161,20 @@ def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int
     """How many of the claims that `insights_by` lists are at each level, those alike in places of one project counted
     once, as they were made last."""
     p, known = models.candidates, projects_of(reader)
-    rows, values = rows_of(reader, p, conditions=wanted.conditions(reader, places))
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
-            " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
-            " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
-            " FROM {} WHERE row->>'insight' IS NOT NULL"
-            """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
-            " ORDER BY {} DESC, key DESC"
-        ).format(rows, field_of(p, "last_seen")),
-        values,
-    )
+    found = select(
+        reader, p,
+        "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
+        " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
+        " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
+        " FROM {rows} WHERE row->>'insight' IS NOT NULL"
+        """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
+        " ORDER BY {newest} DESC, key DESC",
+        conditions=wanted.conditions(reader, places), newest=field_of(p, "last_seen"),
+    )  # fmt: skip
     counted: Counter[int] = Counter()
     homes = []
     for _, *_, ready, passed, everywhere, subject, place in _first_of_each(
-        found.fetchall(), lambda row: (known.name_of(row[0]), *row[1:4])
+        found, lambda row: (known.name_of(row[0]), *row[1:4])
     ):
         if ready:
             homes.append(memory_id("knowledge", knowledge_id(subject, None if everywhere else place)))
@@ -280,15 +277,13 @@ def _claims_alike(
     there = Where(p).one_of("location", [*locations]).one_of("canonical", [*{claim.canonical for claim in claims}])
     these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
     alike, values = all_of(there)
-    rows, asked = rows_of(reader, p, conditions=either([Condition(alike, values), these]))
-    found = reader.connection.execute(
+    found = select(
+        reader, p,
         # Taken apart once for all fields: a row of some length is kept compressed.
-        sql.SQL(
-            "SELECT made.* FROM {}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
-            " location text, everywhere boolean, sessions int)"
-        ).format(rows),
-        asked,
-    )
+        "SELECT made.* FROM {rows}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
+        " location text, everywhere boolean, sessions int)",
+        conditions=either([Condition(alike, values), these]),
+    )  # fmt: skip
     return map(_Made._make, found)
 
 

@@ -4,7 +4,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, LiteralString, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,7 +25,7 @@ from memctl.api.reading.pages import (
     one,
     page,
     projection_named,
-    rows_of,
+    select,
 )
 from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
@@ -209,13 +209,10 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     if not wanted or "\0" in wanted:
         return []
     among = Condition(sql.SQL("(key = %s OR starts_with(split_part(key, '/', 3), %s))"), (wanted, wanted))
-    rows, values = rows_of(reader, p, conditions=[among])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} ORDER BY 2 DESC, 1 LIMIT %s").format(
-            rows
-        ),
-        [wanted, wanted, *values, limit],
-    ).fetchall()
+    query: LiteralString = (
+        "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {rows} ORDER BY 2 DESC, 1 LIMIT %s"
+    )
+    found = select(reader, p, query, limit, conditions=[among], before=[wanted, wanted])
     exact = [key for key, is_it in found if is_it]
     return exact or [key for key, _ in found]
 

@@ -6,12 +6,11 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import Where, page, rows_of, total
+from memctl.api.reading.pages import Where, page, select, total
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -361,10 +360,10 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
-    work, values = rows_of(reader, p, places, Where(p).fullest(reader, places, "ended_at"))
-    found = reader.connection.execute(
-        sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
-    )
+    found = select(
+        reader, p, "SELECT row->>'task_type', row->>'outcome', count(*) FROM {rows} GROUP BY 1, 2",
+        places=places, conditions=Where(p).fullest(reader, places, "ended_at"),
+    )  # fmt: skip
     types, outcomes = Counter[str](), Counter[str]()
     for kind, outcome, n in found:
         types[kind] += n

@@ -14,7 +14,6 @@ from memctl.api.reading.places import OF_NO_PLACE, Places, is_anothers, limits_o
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import single_row
 from memctl.infra.readmodels.rows import decode_row, expression, load, table
 from memctl.projections.kernel import Projection, projections
 
@@ -90,6 +89,17 @@ def rows_of(
         ]
     )
     return sql.SQL("(SELECT * FROM {} WHERE {}) AS those").format(table_of(reader, p), where), values
+
+
+def select(
+    reader: Reader, p: Projection[Any], query: LiteralString, *values: object, places: Places | None = None,
+    conditions: Sequence[Condition] = (), before: Sequence[object] = (), binary: bool = False, **parts: Composable,
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """What a query answers out of `{rows}`, which are those of `rows_of`. `before` and `values` are what its
+    placeholders before and behind these stand for, `parts` what stands in its other braces."""
+    rows, own = rows_of(reader, p, places, conditions)
+    asked = sql.SQL(query).format(rows=rows, **parts)
+    return reader.connection.execute(asked, [*before, *own, *values], binary=binary).fetchall()
 
 
 def either(conditions: Sequence[Condition]) -> list[Condition]:
@@ -216,12 +226,8 @@ def page(
     """
     limit, by = max(1, min(limit, longest)), _ordered_by(p, order)
     before = [Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor))] if cursor is not None else []
-    rows, values = rows_of(reader, p, conditions=[*before, *conditions])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key, row, {by} FROM {rows} ORDER BY {by} DESC, key DESC LIMIT %s").format(by=by, rows=rows),
-        [*values, limit + 1],
-        binary=True,
-    ).fetchall()
+    query: LiteralString = "SELECT key, row, {by} FROM {rows} ORDER BY {by} DESC, key DESC LIMIT %s"
+    found = select(reader, p, query, limit + 1, conditions=[*before, *conditions], by=by, binary=True)
     after = None
     if len(found) > limit:
         key, _, value = found[limit - 1]
@@ -245,8 +251,7 @@ def _ordered_by(p: Projection[Any], order: str) -> Composable:
 def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition] = ()) -> int:
     """How many rows there are under these conditions, of those that the caller may see; what other members said of
     themselves, which `page` leaves out, is among them."""
-    rows, values = rows_of(reader, p, conditions=conditions)
-    return int(single_row(reader.connection, sql.SQL("SELECT count(*) FROM {}").format(rows), values)[0])
+    return int(select(reader, p, "SELECT count(*) FROM {rows}", conditions=conditions)[0][0])
 
 
 def one(reader: Reader, p: Projection[R], key: str) -> R | None:
@@ -270,8 +275,8 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
 
 def keys_among(reader: Reader, p: Projection[Any], keys: Sequence[str]) -> set[str]:
     """Those of the keys under which there is a row that the caller may see."""
-    rows, values = rows_of(reader, p, conditions=[Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))])
-    return {key for (key,) in reader.connection.execute(sql.SQL("SELECT key FROM {}").format(rows), values)}
+    these = Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))
+    return {key for (key,) in select(reader, p, "SELECT key FROM {rows}", conditions=[these])}
 
 
 def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:
@@ -280,10 +285,7 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
         return []
     # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
     among = Condition(sql.SQL("key >= %s AND key < %s"), (prefix, prefix + "\U0010ffff"))
-    rows, values = rows_of(reader, p, conditions=[among])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY key LIMIT %s").format(rows), [*values, limit]
-    )
+    found = select(reader, p, "SELECT key FROM {rows} ORDER BY key LIMIT %s", limit, conditions=[among])
     keys = [key for (key,) in found]
     return [key for key in keys if key in several(reader, p, keys)] if reader.member else keys
 

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
 from memctl.api.reading.consolidation_status import ConsolidationStatus, standings
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import Where, rows_of, several
+from memctl.api.reading.pages import Where, select, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.staleness import stale
@@ -143,17 +142,15 @@ class Corpus:
             conditions = conditions.one_of("kind", kinds)
         if period is not None and not words:
             conditions = conditions.between("occurred_at", period.since, period.before)
-        rows, values = rows_of(self._reader, p, conditions=conditions)
-        found = self._reader.connection.execute(
-            sql.SQL(
-                "SELECT key, held FROM (SELECT key, at,"
-                " (SELECT count(*) FROM unnest(%s::text[]) AS w WHERE position(w IN said) > 0) AS held"
-                " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {rows}"
-                "  ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %s) AS newest) AS counted"
-                " WHERE held > 0 OR %s ORDER BY held DESC, at DESC LIMIT %s"
-            ).format(rows=rows),
-            [words, *values, _SCANNED, not words, 2 * CANDIDATES],
-        )
+        found = select(
+            self._reader, p,
+            "SELECT key, held FROM (SELECT key, at,"
+            " (SELECT count(*) FROM unnest(%s::text[]) AS w WHERE position(w IN said) > 0) AS held"
+            " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {rows}"
+            "  ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %s) AS newest) AS counted"
+            " WHERE held > 0 OR %s ORDER BY held DESC, at DESC LIMIT %s",
+            _SCANNED, not words, 2 * CANDIDATES, conditions=conditions, before=[words],
+        )  # fmt: skip
         return {
             # Without the index nobody knows how rare a word is: each counts as middling.
             key: Candidate(key, words=_MIDDLING * held / math.sqrt(max(len(words), 1))).seen("words", rank, float(held))
