@@ -11,6 +11,7 @@ import click
 from memctl.cli.output import notice
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.agent_shell import in_agents_shell
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.client import AskedPlace, Client, NotYet
@@ -52,7 +53,6 @@ looking_back = click.option(
 def running() -> Client:
     """The running memctl to ask; of a verb that was given --as-of, the past."""
     from memctl.api.client import Client
-    from memctl.infra.settings import load_settings
 
     context = click.get_current_context(silent=True)
     as_of = context.meta.get(_AS_OF) if context is not None else None

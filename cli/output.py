@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import click
+import msgspec
 
 from memctl.domain.support.wording import HIDDEN, seen
 
@@ -84,9 +85,15 @@ def print_json(answer: object, indent: int | None = 2) -> None:
     click.echo(text)
 
 
-def _plain(value: object) -> object:
-    import msgspec
+def print_outcome(outcome: object, as_json: bool, message: str) -> None:
+    """What a command came to: as JSON to stdout, else the message for people."""
+    if as_json:
+        print_json(outcome)
+    else:
+        notice(message)
 
+
+def _plain(value: object) -> object:
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
 from collections.abc import Callable
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
+from memctl.api.reading.views import Json, Listing, Page, Scope
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_table
 
 if TYPE_CHECKING:
     from memctl.api.client import Asked, Received
-    from memctl.api.reading.views import Json, Listing, Page, Scope
 
 T = TypeVar("T")
 
@@ -75,7 +76,6 @@ class OneOf(click.Choice):  # type: ignore[type-arg]
         word = str(value).lower().replace("-", "_")
         if word in self.choices:
             return word
-        import difflib
 
         longer = [each for each in self.choices if word and each.startswith(word)]
         near = [*longer, *difflib.get_close_matches(word, self.choices, n=1, cutoff=0.5)]

@@ -11,7 +11,7 @@ from posixpath import basename
 
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
-from memctl.api.reading.pages import Keyed, equal, one, page, several, within
+from memctl.api.reading.pages import Keyed, Where, one, page, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
@@ -57,7 +57,10 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
     location = normalise(here) if isinstance(here, str) else ""
     family = family_of(tool)
     if family == "run":
-        lines = _of_command(reader, command_of(given), directory_of(given, location), places, stream)
+        command = command_of(given)[:4_000]
+        calls = known_calls(reader, keys_of(command, directory_of(given, location)), places)
+        found = warning(calls, stream, command=command)
+        lines = [call_line(reader, found)] if found is not None else []
     elif family == "edit":
         path = next((p for name in ("file_path", "notebook_path", "path") if isinstance(p := given.get(name), str)), "")
         lines = list(_of_file(reader, path_within(location, path), places)) if path else []
@@ -65,11 +68,6 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
         return []
     said = already_said(reader, stream) if lines else frozenset()
     return [each for each in lines if each[1].id not in said]
-
-
-def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
-    found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream, command=command[:4_000])
-    return [call_line(reader, found)] if found is not None else []
 
 
 def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[tuple[str, KnownCommand]]:
@@ -102,7 +100,7 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     if len(name) < SHORTEST_FILE or "." not in name:
         return
     p = models.verified_knowledge
-    rows, _ = page(reader, p, "last_seen", [*within(p, places), *equal(p, "status", "verified")], limit=MOST_CLAIMS)
+    rows, _ = page(reader, p, "last_seen", Where(p).within(places).equal("status", "verified"), limit=MOST_CLAIMS)
     found = [keyed for keyed in rows if _names(keyed, path, name) and not _of_another(reader, keyed.row)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import Condition, between, equal, page, several
+from memctl.api.reading.pages import Condition, Where, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
@@ -84,8 +84,9 @@ class Conversation(msgspec.Struct, frozen=True):
         """The files that it changed in turns about a question, first those whose names the question's words are in."""
         asked = frozenset(tokens(query[:4_000]))
         held, _ = relevance([exchange_of(turn.text) for turn in self.turns], asked)
-        about = _edited([turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY])
-        return tuple(sorted(about, key=lambda path: -named_alike(path, asked)))
+        about = [turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY]
+        edited = (path_within(turn.location, path) for turn in reversed(about) for path in turn.files)
+        return tuple(sorted(dict.fromkeys(filter(None, edited)), key=lambda path: -named_alike(path, asked)))
 
 
 def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
@@ -111,11 +112,6 @@ def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float
         return says
     said = Said(turn, f"agent: {passage([said_in(answer)], weight, PASSAGE).text}")
     return tuple(sorted((*says, said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
-
-
-def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
-    found = (path_within(turn.location, path) for turn in reversed(turns) for path in turn.files)
-    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def named_alike(path: str, asked: frozenset[str]) -> int:
@@ -228,11 +224,8 @@ def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memor
     since = min(row.first_at for row in hits) - AROUND_US
     until = max(row.occurred_at for row in hits) + AROUND_US
     of_session = Condition(sql.SQL("row->'sessions' @> to_jsonb(%s::text)"), (session,))
-    conditions = [
-        *equal(p, "location", first.location), *equal(p, "kind", "turn"), *between(p, "occurred_at", since, until),
-        of_session,
-    ]  # fmt: skip
-    rows, _ = page(reader, p, "occurred_at", conditions, limit=MOST_LOADED)
+    around = Where(p).equal("location", first.location).equal("kind", "turn").between("occurred_at", since, until)
+    rows, _ = page(reader, p, "occurred_at", around.also(of_session), limit=MOST_LOADED)
     # What a person rejected is said no more, in whatever it stands.
     said = regards(reader, [keyed.key for keyed in rows])
     turns = sorted(

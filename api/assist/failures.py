@@ -9,7 +9,7 @@ from memctl.api.assist.before_tool import already_said, call_line, known_calls
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import above, one, page, several, within
+from memctl.api.reading.pages import Where, one, page, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
@@ -271,7 +271,7 @@ def known_to_fail(failure: MetFailure, sessions: int) -> str:
 def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
     """What fails here and was said to be nobody's in several sessions: said before the session meets it too."""
     p = models.met_errors
-    rows, _ = page(reader, p, "judged_at", [*within(p, places), *above(p, "judged_at", 0)], limit=MOST_LOOKED_AT)
+    rows, _ = page(reader, p, "judged_at", Where(p).within(places).above("judged_at", 0), limit=MOST_LOOKED_AT)
     given: set[str] = set()
     for keyed in rows:
         failure = _unasked(keyed.row.standing(stream))

@@ -22,10 +22,10 @@ from memctl.api.reading.views import BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
-from memctl.domain.projects.identity import Project
 from memctl.domain.retrieval.answering import FEW
 from memctl.domain.retrieval.guidance import KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.support.certainty import SUGGESTED
+from memctl.domain.support.structs import carried_over
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.strategies import Strategy
 from memctl.projections.working_memory import RecentError
@@ -146,7 +146,7 @@ def guidance(reader: Reader, engine: Engine, task: TaskText, places: Places, now
         strategies=taught,
         avoid=[line.text for line in page.avoid] if page else (),
         rejected=rejected,
-        hot_files=_hot_files(page) if page else (),
+        hot_files=[line.text.split("`")[1] for line in page.hotspots if line.text.count("`") >= 2] if page else (),
     )
     return TaskGuidance(
         task=task,
@@ -154,13 +154,7 @@ def guidance(reader: Reader, engine: Engine, task: TaskText, places: Places, now
         guidance=made,
         episodes=like,
         similar_cases=[
-            Case(
-                memory=each.memory,
-                description=rows[found.source.key].description,
-                outcome=each.outcome,
-                approach=each.approach,
-                learnt=[*each.tips, *each.gotchas],
-            )
+            carried_over(each, Case, description=rows[found.source.key].description, learnt=[*each.tips, *each.gotchas])
             for found, each in zip([f for f in like if f.source.key in rows], precedents, strict=True)
         ],
         bugs=hits,
@@ -200,19 +194,11 @@ def _precedent(memory: str, row: EpisodeRow) -> Precedent:
     )
 
 
-def _project(reader: Reader, places: Places) -> Project | None:
-    locations = places.locations if places.project is not None and places.locations else ()
-    return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
-
-
 def _page(reader: Reader, places: Places, now: datetime) -> ProjectPage | None:
     """The page of the project that is asked about, where it is one."""
-    found = _project(reader, places)
+    locations = set(places.locations or ()) if places.project is not None else set()
+    found = next((each for each in projects_of(reader).all if locations.intersection(each.locations)), None)
     return None if found is None else project.shown(reader, found, int(now.timestamp() * 1e6))
-
-
-def _hot_files(page: ProjectPage) -> list[str]:
-    return [line.text.split("`")[1] for line in page.hotspots if line.text.count("`") >= 2]
 
 
 def _held_here(page: ProjectPage) -> Here:

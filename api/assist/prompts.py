@@ -178,13 +178,11 @@ def _sure(
 ) -> dict[str, Found]:
     """What was found that may be given and was not yet; where a prompt does not ask by itself, about a file at hand."""
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
-    return sure if alone or not sure else _about(reader, in_play, sure)
-
-
-def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:
-    """Those that are about a file at hand: the words of a conversation alone lead anywhere."""
-    rows, at_hand = several(reader, models.memories, list(found)), frozenset(map(named, in_play))
-    return {id: each for id, each in found.items() if id in rows and at_hand & set(map(named, rows[id].files))}
+    if alone or not sure:
+        return sure
+    # The words of a conversation alone lead anywhere.
+    rows, at_hand = several(reader, models.memories, list(sure)), frozenset(map(named, in_play))
+    return {id: each for id, each in sure.items() if id in rows and at_hand & set(map(named, rows[id].files))}
 
 
 def _conversations(

@@ -17,10 +17,10 @@ from memctl.api.queries import claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import above, either, equal, one, one_of, page, within
+from memctl.api.reading.pages import Where, either, one, page
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
+from memctl.api.reading.records import KnowledgeItem
 from memctl.api.reading.views import Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -106,15 +106,9 @@ def recall(
     If memory knows no project there, a session gets only what holds everywhere, and only at its start: what was said
     in other projects is none of its business. `session` is its row, read where it is not given.
     """
-    if hook == "SessionStart" and places.project is None:
-        places = Places(None, "here", ())
-    if hook == "SessionStart" and payload.get("source") == "compact":
-        always, _ = _always(reader, places)
-        what = "What always holds, and what" if always else "What"
-        heading = f"{what} this session was at before its context was shortened:"
-        return block(heading, [*always, *_for_the_rest(reader, stream)], limits=limits)
-    if hook == "SessionStart" and places.project is None:
-        return block("What memory holds whatever the project:", _known(reader, places, stream), limits=limits)
+    if hook == "SessionStart":
+        places = places if places.project is not None else Places(None, "here", ())
+        return block(*_at_start(reader, payload, stream, places), limits=limits)
     if places.project is None:
         return Injection(silent="no project")
     if hook in ("UserPromptSubmit", "SubagentStart"):
@@ -124,16 +118,22 @@ def recall(
         small = limits.model_copy(update={"most_tokens": min(limits.most_tokens, SUBAGENT_TOKENS)})
         return block("Memory of earlier sessions that bears on this task:", bears.lines, bears, limits=small)
     if hook == "PreToolUse":
-        return block(
-            "What memory holds of this, before it is done:", before_tool(reader, payload, places, stream), limits=limits
-        )
+        lines = before_tool(reader, payload, places, stream)
+        return block("What memory holds of this, before it is done:", lines, limits=limits)
     if hook in ("PostToolUse", "PostToolUseFailure"):
         return block("What memory holds of this failure:", of_failure(reader, payload, places, stream), limits=limits)
-    if hook == "SessionStart":
-        return block(
-            f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places), limits=limits
-        )
     return Injection()
+
+
+def _at_start(reader: Reader, payload: dict[str, Json], stream: str, places: Places) -> tuple[str, list[Line]]:
+    if payload.get("source") == "compact":
+        always, _ = _always(reader, places)
+        what = "What always holds, and what" if always else "What"
+        heading = f"{what} this session was at before its context was shortened:"
+        return heading, [*always, *_for_the_rest(reader, stream)]
+    if places.project is None:
+        return "What memory holds whatever the project:", _known(reader, places, stream)
+    return f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places)
 
 
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
@@ -145,7 +145,9 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
             origin=row.origin,
             settled=True,
         )
-        for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
+        # Those that only people wrote, or approved. An agent may write core memory for any reason that it read
+        # somewhere, and a start would give it to every project as settled.
+        for row in [each for each in claims.core_memory(reader) if each.confirmed][:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
@@ -166,9 +168,8 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
     lines, sources = _always(reader, places)
     # Whatever others said last, what may be given is looked at.
     p = models.verified_knowledge
-    own = [*one_of(p, "said_by", _AS_USERS), *equal(p, "confirmed", True)]
-    own += equal(p, "member", reader.member or None)
-    asked = [*equal(p, "status", "verified"), *either(own)]
+    own = Where(p).one_of("said_by", _AS_USERS).equal("confirmed", True).equal("member", reader.member or None)
+    asked = Where(p).equal("status", "verified").also(*either(own))
     known = claims.knowledge_among(reader, places, asked, limit=LOOKED_AT).items
     loaded = _loaded(reader, places, stream) if known else []
     words: list[frozenset[str]] = []
@@ -191,7 +192,7 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
 def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
     """The words of each sentence that sessions wrote into files which this session's client gives to its agent."""
     files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
-    wanted = [*within(models.memories, places), *equal(models.memories, "kind", "document")]
+    wanted = Where(models.memories).within(places).equal("kind", "document")
     rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
     return [
         frozenset(tokens(sentence))
@@ -199,12 +200,6 @@ def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]
         if row.files and f"/{row.files[0]}".replace("\\", "/").endswith(files)
         for sentence in plain_sentences(row.text)
     ]
-
-
-def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
-    """Those that only people wrote, or approved. An agent may write core memory for any reason that it read somewhere,
-    and a start would give it to every project as settled."""
-    return [each for each in sections if each.confirmed]
 
 
 def given_at_start(reader: Reader, row: KnowledgeItem) -> bool:
@@ -240,7 +235,7 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
     """Calls that were wrong in more than one session, each with the form that works: said before the call, for after it
     the agent finds that form by itself."""
     p = models.known_commands
-    wanted = [*within(p, places), *above(p, "last_failed_at", 0)]
+    wanted = Where(p).within(places).above("last_failed_at", 0)
     rows, _ = page(reader, p, "last_failed_at", wanted, limit=MOST_LOOKED_AT)
     said: set[str] = set()
     for keyed in rows:

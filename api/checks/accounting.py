@@ -61,6 +61,11 @@ class Ledger(msgspec.Struct):
     gone: list[TranscriptLine] = msgspec.field(default_factory=list)
     """Files that were read once, and are not there any more or cannot be read: nothing can be said of their lines."""
 
+    def lose(self, path: Path | str, why: OSError | str) -> None:
+        """Count a file of which nothing can be said."""
+        said = why if isinstance(why, str) else why.strerror or str(why)
+        self.gone.append(TranscriptLine(str(path), 0, said))
+
 
 class Spool(msgspec.Struct, frozen=True):
     """The spool folder. `oldest_s`: age of the longest waiting delivery; `refused`: how many found no room, ever."""
@@ -105,7 +110,7 @@ def account(
                 spans = passed_over.of(checkpoints.name_of(path)) if passed_over is not None else []
                 _read(path, transcript, checkpoint, spans, looking, progress)
         except OSError as problem:
-            ledger.gone.append(TranscriptLine(str(path), 0, problem.strerror or str(problem)))
+            ledger.lose(path, problem)
     looking.settle()
     return ledger
 
@@ -114,14 +119,11 @@ def _named_files(named: Iterable[Path], ledger: Ledger) -> list[tuple[Path, Chec
     """What was named: where that is no transcript, or cannot be read, nothing is proved of it."""
     found: list[tuple[Path, Checkpoint | None]] = []
 
-    def refused(path: Path, why: OSError) -> None:
-        ledger.gone.append(TranscriptLine(str(path), 0, why.strerror or str(why)))
-
     for path in named:
         before = len(found) + len(ledger.gone)
-        found += [(each, None) for each in discover([path], refused=refused)]
+        found += [(each, None) for each in discover([path], refused=ledger.lose)]
         if len(found) + len(ledger.gone) == before:
-            ledger.gone.append(TranscriptLine(str(path), 0, "no transcript is there"))
+            ledger.lose(path, "no transcript is there")
     return found
 
 
@@ -129,9 +131,7 @@ def _known_files(known: dict[str, Checkpoint], ledger: Ledger) -> list[tuple[Pat
     found: list[tuple[Path, Checkpoint | None]] = []
     for name, checkpoint in sorted(known.items()):
         if name.startswith("blake2b:"):
-            ledger.gone.append(
-                TranscriptLine(name, 0, "its path is too long to have been noted; name it to have it read")
-            )
+            ledger.lose(name, "its path is too long to have been noted; name it to have it read")
         else:
             found.append((Path(name), checkpoint))
     return found
@@ -147,7 +147,7 @@ def _read(
 ) -> None:
     reader = sniff_head(transcript.file)
     if reader is None:
-        looking.ledger.gone.append(TranscriptLine(str(path), 0, "is no transcript any more"))
+        looking.ledger.lose(path, "is no transcript any more")
         return
     looking.ledger.files += 1
     format = reader(path)

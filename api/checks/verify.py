@@ -84,7 +84,7 @@ class Verification:
         )
         for part, checks in parts:
             yield from attempted(part, partial(self._looked_at, checks))
-        yield from attempted("spool", self._spool)
+        yield from attempted("spool", lambda: spool_checks(self.settings.data_dir / "spool"))
 
     def _connection(self) -> Connection:
         return connect(self.settings.require("database_url"), name="memctl verify")
@@ -263,7 +263,8 @@ class Verification:
             f"{number(len(found), 'shard')} up to {min((reader.position for reader in found), default=0):,}",
             _behind(found), advice=_WORKERS,
         )  # fmt: skip
-        yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
+        held = sum(reader.lease_s is not None and reader.lease_s > 0 for reader in found)
+        yield check("readers", "leases", f"{held or 'none'} held", _odd_leases(found), advice=_WORKERS)
 
     def _letters(self, connection: Connection, live: Live) -> Generator[Check, None, list[DeadLetter]]:
         every = dead_letters.parked(connection, live.stage1, live.stage2)
@@ -375,10 +376,6 @@ class Verification:
             gone = f"; {len(ledger.gone):,} gone or unreadable since, their events kept" if ledger.gone else ""
             yield check("transcripts", "files", files + gone, gone=len(ledger.gone))
 
-    def _spool(self) -> Iterator[Check]:
-        folder = self.settings.data_dir / "spool"
-        yield from spool_checks(folder)
-
 
 def _live(connection: Connection) -> generations.Live | None:
     """The live generations; None where there are none yet."""
@@ -435,11 +432,6 @@ def _behind(found: Collection[coverage.ShardReader]) -> Iterator[str]:
             yield f"{name}: at {reader.position:,}, beyond the mark at {mark:,}"
         elif reader.behind_s is not None and reader.behind_s > BEHIND_S:
             yield f"{name}: {reader.limit - reader.position:,} positions behind, for {reader.behind_s / 60:.0f} min"
-
-
-def _held(found: Iterable[coverage.ShardReader]) -> str:
-    held = sum(1 for reader in found if reader.lease_s is not None and reader.lease_s > 0)
-    return f"{held} held" if held else "none held"
 
 
 def _odd_leases(found: Iterable[coverage.ShardReader]) -> Iterator[str]:

@@ -49,6 +49,12 @@ def _rule(*scopes: Scope, whole: bool = False, shared: bool = False) -> RouteRul
 _READ, _WRITE, _INGEST = _rule("read"), _rule("write"), _rule("ingest")
 _WATCH = _rule("operate", whole=True)
 
+_PAGES = (
+    *("/", "/search", "/sessions", "/sessions/", "/work", "/things/", "/events/", "/bugs", "/knowledge", "/hindsight"),
+    *("/recalls", "/trends", "/projects", "/projects/"),
+)
+"""Of the viewer, for whoever may read."""
+
 RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/healthz"): _rule(),
     ("GET", "/readyz"): _rule(),
@@ -58,22 +64,9 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/sign-in/"): _rule(),
     ("POST", "/sign-in"): _rule(),
     ("POST", "/sign-out"): _rule(*SCOPES),
-    ("GET", "/"): _READ,
-    ("GET", "/search"): _READ,
-    ("GET", "/sessions"): _READ,
-    ("GET", "/work"): _READ,
-    ("GET", "/sessions/"): _READ,
-    ("GET", "/things/"): _READ,
+    **{("GET", page): _READ for page in _PAGES},
     ("POST", "/things"): _WRITE,
-    ("GET", "/events/"): _READ,
-    ("GET", "/bugs"): _READ,
     ("POST", "/bugs"): _READ,
-    ("GET", "/knowledge"): _READ,
-    ("GET", "/hindsight"): _READ,
-    ("GET", "/recalls"): _READ,
-    ("GET", "/trends"): _READ,
-    ("GET", "/projects"): _READ,
-    ("GET", "/projects/"): _READ,
     ("GET", "/engine"): _rule("operate", whole=True, shared=True),
     ("GET", "/forget"): _rule("erase", whole=True),
     ("POST", "/forget"): _rule("erase", whole=True),

@@ -156,12 +156,12 @@ def tails(readers: Readers) -> APIRouter:
             start = await run_in_threadpool(
                 readers.read, lambda reader: int(mark(reader.connection, reader.space_id)), caller_of(request)
             )
-        return _Tail(_events(_Looking(readers, request), start), caller_of(request), open_tails)
+        return _Tail(_events(readers, request, start), caller_of(request), open_tails)
 
     @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
     async def progress(request: Request) -> Response:
         """How far the read models are behind the log, and how far rebuilds are, whenever that changes."""
-        return _Tail(_progress(_Looking(readers, request)), caller_of(request), open_tails)
+        return _Tail(_progress(readers, request), caller_of(request), open_tails)
 
     return router
 
@@ -194,9 +194,9 @@ class _Tail(StreamingResponse):
             self._open.discard(self)
 
 
-async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
+async def _events(readers: Readers, request: Request, after: int) -> AsyncIterator[bytes]:
     reached = [after]
-    async for found in looking.at(lambda reader: _since(reader, reached[0])):
+    async for found in _seen(readers, request, lambda reader: _since(reader, reached[0])):
         for row in found:
             reached[0] = row.position
             data = orjson.dumps(row, default=msgspec.to_builtins)
@@ -205,9 +205,9 @@ async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
             yield b": still here\n\n"
 
 
-async def _progress(looking: _Looking) -> AsyncIterator[bytes]:
+async def _progress(readers: Readers, request: Request) -> AsyncIterator[bytes]:
     before = b""
-    async for found in looking.at(_standing):
+    async for found in _seen(readers, request, _standing):
         data = before if found is _BEAT else orjson.dumps(found, default=msgspec.to_builtins)
         if data != before:
             before = data
@@ -235,22 +235,16 @@ class EngineProgress(LogProgress, frozen=True, kw_only=True):
 _BEAT: tuple[Any, ...] = ()
 
 
-class _Looking:
-    """Looks for a request as long as whoever sent it may look (see `memctl.api.server.auth.Guard`)."""
-
-    def __init__(self, readers: Readers, request: Request) -> None:
-        self._readers = readers
-        self._request = request
-
-    async def at(self, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
-        """What `look` sees, again and again, and a beat now and then."""
-        last_beat = time.monotonic()
-        while await self._request.state.still_admitted():
-            yield await run_in_threadpool(self._readers.read, look, caller_of(self._request))
-            if time.monotonic() - last_beat > BEAT_S:
-                last_beat = time.monotonic()
-                yield _BEAT
-            await asyncio.sleep(TAIL_EVERY_S)
+async def _seen(readers: Readers, request: Request, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
+    """What `look` sees, again and again, and a beat now and then, as long as whoever asks may look (see
+    `memctl.api.server.auth.Guard`)."""
+    last_beat = time.monotonic()
+    while await request.state.still_admitted():
+        yield await run_in_threadpool(readers.read, look, caller_of(request))
+        if time.monotonic() - last_beat > BEAT_S:
+            last_beat = time.monotonic()
+            yield _BEAT
+        await asyncio.sleep(TAIL_EVERY_S)
 
 
 def _since(reader: Reader, after: int) -> list[Arrived]:

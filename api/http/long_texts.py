@@ -49,6 +49,7 @@ class SearchText(_Placed):
     profile: str = Field(default="bounded")
     explain: Flag = False
     kinds: list[MemoryKind] = Field(default_factory=list)
+    threshold: float = Field(default=0.0, ge=0, le=1)
     since: Iso = None
     before: Iso = None
 
@@ -75,8 +76,8 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
             request,
             lambda reader: questions.search(
                 reader, engine, body.places(reader), now(), q=body.q, limit=body.limit,
-                profile=body.profile, explain=body.explain, kind=body.kinds, since=micros(body.since),
-                before=micros(body.before),
+                profile=body.profile, explain=body.explain, kind=body.kinds, threshold=body.threshold,
+                since=micros(body.since), before=micros(body.before),
             ),
         )  # fmt: skip
 

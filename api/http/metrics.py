@@ -168,6 +168,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     return router
 
 
+_EVERYWHERE = Places(None, "everywhere", None)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -186,8 +187,16 @@ def _of_a_space(reader: Reader, counted: Counted) -> list[Sample]:
             for each in processor_work.standings(connection, space)
             for status in ("working", "done", "failed", "given_up")
         ),
-        *of_worth(*counted.of(("worth", reader.space), version, lambda: _worth(reader))),
-        *of_hindsight(counted.of(("hindsight", reader.space), version, lambda: _hindsight(reader))),
+        *of_worth(
+            *counted.of(("worth", reader.space), version, lambda: (totals_of(reader, _EVERYWHERE), uses_of(reader)))
+        ),
+        *of_hindsight(
+            counted.of(
+                ("hindsight", reader.space),
+                version,
+                lambda: hindsights.counted(hindsights.records(reader, _EVERYWHERE)),
+            )
+        ),
     ]
     return [Sample(each.name, each.value, (reader.space, *each.labels)) for each in found]
 
@@ -236,10 +245,6 @@ def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:
     ]
 
 
-def _worth(reader: Reader) -> tuple[dict[str, int], list[Use]]:
-    return totals_of(reader, Places(None, "everywhere", None)), uses_of(reader)
-
-
 def of_worth(totals: dict[str, int], uses: Sequence[Use]) -> list[Sample]:
     """What memory was good for. Shares are for who asks."""
     found = []
@@ -261,10 +266,6 @@ def of_worth(totals: dict[str, int], uses: Sequence[Use]) -> list[Sample]:
             Sample("ratings", use.ratings - use.helpful, (kind, "no")),
         ]
     return found
-
-
-def _hindsight(reader: Reader) -> list[Count]:
-    return hindsights.counted(hindsights.records(reader, Places(None, "everywhere", None)))
 
 
 def of_hindsight(counts: Sequence[Count]) -> list[Sample]:

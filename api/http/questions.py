@@ -23,10 +23,10 @@ Given = Mapping[type, Callable[[Reader, str | None, str | None, bool], Any]]
 meant where that is not known."""
 
 _PLACES: Given = {
-    Reader: lambda reader, project, here, anywhere: reader,
+    Reader: lambda reader, *_: reader,
     Places: lambda reader, project, here, anywhere: places_of(reader, project, here, anywhere=anywhere),
     identity.Project: lambda reader, project, here, anywhere: project_asked(reader, project, here),
-    datetime: lambda reader, project, here, anywhere: now(),
+    datetime: lambda *_: now(),
 }
 _OF_A_PLACE = (Places, identity.Project)
 _REQUEST = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
@@ -39,7 +39,7 @@ def routes(answers: Answers, given: Mapping[type, Any], of_the_engine: Answers) 
     """The routes. `given` are the values of types that no request names: the search engine, settings. `of_the_engine`
     answers what operators ask."""
     router = APIRouter()
-    known: Given = {**_PLACES, **{of: _always(value) for of, value in given.items()}}
+    known: Given = {**_PLACES, **{of: lambda *_, value=value: value for of, value in given.items()}}
     for each in questions():
         asked = of_the_engine if "operate" in each.scopes else answers
         router.add_api_route(
@@ -49,13 +49,13 @@ def routes(answers: Answers, given: Mapping[type, Any], of_the_engine: Answers) 
     return router
 
 
-def _always(value: Any) -> Callable[[Reader, str | None, str | None, bool], Any]:
-    return lambda reader, project, here, anywhere: value
-
-
 def _endpoint(question: Endpoint, answers: Answers, known: Given) -> Callable[..., Response]:
     parameters = question.parameters
-    given = {each.name: known[each.annotation] for each in parameters if _is_type(each.annotation, known)}
+    given = {
+        each.name: known[each.annotation]
+        for each in parameters
+        if isinstance(each.annotation, type) and each.annotation in known
+    }
     placed = any(each.annotation in _OF_A_PLACE for each in parameters if each.name in given)
 
     def endpoint(request: Request, **asked: Any) -> Response:
@@ -70,10 +70,6 @@ def _endpoint(question: Endpoint, answers: Answers, known: Given) -> Callable[..
     asked = [_of_request(each, f"{{{each.name}" in question.path) for each in parameters if each.name not in given]
     endpoint.__signature__ = Signature([_REQUEST, *([_PROJECT, _HERE, _ANYWHERE] if placed else ()), *asked])  # type: ignore[attr-defined]
     return endpoint
-
-
-def _is_type(annotation: Any, known: Given) -> bool:
-    return isinstance(annotation, type) and annotation in known
 
 
 def _of_request(parameter: Parameter, in_path: bool) -> Parameter:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
-from memctl.api.reading.pages import Condition, between, field_of, page, rows_of, within
+from memctl.api.reading.pages import Condition, Where, field_of, page, select
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -18,7 +18,6 @@ from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSp
 from memctl.api.reading.views import moment
 from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import memory_id
-from memctl.infra.database import single_row
 
 DAY_US = 86_400_000_000
 
@@ -65,24 +64,26 @@ def reach(reader: Reader, places: Places, now: datetime) -> tuple[int, int]:
     count."""
     p, newest = models.sessions, _newest(reader, places, now)
     began = field_of(p, "started_at")
-    rows, values = rows_of(reader, p, places, [Condition(sql.SQL("{} > 0").format(began))])
-    found = single_row(reader.connection, sql.SQL("SELECT min({}) FROM {}").format(began, rows), values)
-    return min(found[0] or newest, newest), newest
+    ((first,),) = select(
+        reader, p, "SELECT min({began}) FROM {rows}", places=places, conditions=Where(p).above("started_at", 0),
+        began=began,
+    )  # fmt: skip
+    return min(first or newest, newest), newest
 
 
 def _newest(reader: Reader, places: Places, now: datetime) -> int:
     """When the newest session ended, in microseconds; what a clock put behind tomorrow does not count."""
     p, tomorrow = models.sessions, int(now.timestamp() * 1_000_000) + DAY_US
-    rows, _ = page(reader, p, "last_at", [*within(p, places), *between(p, "last_at", None, tomorrow)], limit=1)
+    rows, _ = page(reader, p, "last_at", Where(p).within(places).between("last_at", None, tomorrow), limit=1)
     return rows[0].row.last_at if rows else 0
 
 
-_BUSY = sql.SQL("""
+_BUSY = """
 SELECT coalesce(row->>'location', ''), coalesce(sum((row->>'prompts')::bigint), 0)::bigint FROM {rows}
 GROUP BY 1
-""")
+"""
 
-_WORK = sql.SQL("""
+_WORK = """
 SELECT called.name, count(*), min(started_at), max(last_at), sum(coalesce(prompts, 0))::bigint,
     sum(coalesce(errors, 0))::bigint, sum(coalesce(fixes, 0))::bigint, min(key),
     min(left(coalesce(title, first_prompt, ''), 200))
@@ -91,25 +92,23 @@ JOIN {rows} ON coalesce(row->>'location', '') = called.location
 CROSS JOIN jsonb_to_record(row) AS s(started_at bigint, last_at bigint, prompts bigint, errors bigint, fixes bigint,
     title text, first_prompt text)
 GROUP BY 1, width_bucket(started_at, %s, %s, %s) ORDER BY 3
-""")
+"""
 """A row is taken apart once for all of its fields: one of some length is kept compressed."""
 
 
 def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros, limit: int) -> tuple[list[WorkSpan], int]:
     """The spans of the projects with the most prompts, and how many projects there are beyond these."""
     p, known = models.sessions, projects_of(reader)
-    rows, values = rows_of(reader, p, places, _then(reader, begin, upto))
-    busy = reader.connection.execute(_BUSY.format(rows=rows), values).fetchall()
+    then = _then(reader, begin, upto)
+    busy = select(reader, p, _BUSY, places=places, conditions=then)
     names = [known.name_of(location) for location, _ in busy]
     prompts: dict[str, int] = {}
     for name, (_, count) in zip(names, busy, strict=True):
         prompts[name] = prompts.get(name, 0) + count
     most = set(nsmallest(limit, prompts, key=lambda name: (-prompts[name], name)))
     named = [(location, name) for name, (location, _) in zip(names, busy, strict=True) if name in most]
-    found = reader.connection.execute(
-        _WORK.format(rows=rows),
-        [[location for location, _ in named], [name for _, name in named], *values, begin, upto, PARTS],
-    )
+    before = [location for location, _ in named], [name for _, name in named]
+    found = select(reader, p, _WORK, begin, upto, PARTS, places=places, conditions=then, before=before)
     spans = [
         WorkSpan(
             project=name,
@@ -132,9 +131,7 @@ def _then(reader: Reader, begin: Micros, upto: Micros) -> list[Condition]:
     it would be looked up in each row."""
     p = models.sessions
     ended, began = field_of(p, "last_at"), field_of(p, "started_at")
-    rows, values = rows_of(reader, p)
-    asked = sql.SQL("SELECT min({}), max({}) FROM {}").format(ended, began, rows)
-    first, last = single_row(reader.connection, asked, values)
+    ((first, last),) = select(reader, p, "SELECT min({ended}), max({began}) FROM {rows}", ended=ended, began=began)
     found = []
     if first is not None and first < begin:
         found.append(Condition(sql.SQL("{} >= %s").format(ended), (begin,)))
@@ -161,7 +158,7 @@ def _fixes(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Itera
 
 def _claims(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[LearntClaim]:
     p, known = models.verified_knowledge, projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_CLAIMS)
+    rows, _ = page(reader, p, "last_seen", Where(p).within(places, or_everywhere=True), limit=MOST_CLAIMS)
     for keyed in rows:
         row = keyed.row
         if begin <= row.first_seen < upto:

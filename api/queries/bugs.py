@@ -1,7 +1,7 @@
 """Has this error been seen before, and what was done about it?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import msgspec
 from psycopg import sql
@@ -10,16 +10,7 @@ from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
 from memctl.api.reading.met_in_places import met_in_places
-from memctl.api.reading.pages import (
-    Condition,
-    Keyed,
-    between,
-    field_of,
-    holding,
-    met_in,
-    rows_of,
-    several,
-)
+from memctl.api.reading.pages import Condition, Keyed, Where, field_of, select, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import (
@@ -37,6 +28,7 @@ from memctl.domain.failures.signatures import SeenError, signature_of
 from memctl.domain.failures.solutions import lesson_of
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.support.bounded import names
+from memctl.domain.support.structs import carried_over
 from memctl.projections.bug_patterns import BugPattern
 
 _OF_ONE_TYPE = 300
@@ -88,14 +80,12 @@ class BugFilter(NamedTuple):
     since: int | None = None
     before: int | None = None
 
-    def conditions(self, places: Places) -> list[Condition]:
+    def conditions(self, places: Places) -> Where:
         p = models.bug_patterns
-        found = [
-            *met_in(p, places), *holding(p, "message", self.text), *between(p, "last_seen", self.since, self.before)
-        ]  # fmt: skip
-        if self.open is not None:
-            found.append(Condition(sql.SQL("({} = 0) = %s").format(field_of(p, "resolutions")), (self.open,)))
-        return found
+        found = Where(p).met_in(places).holding("message", self.text).between("last_seen", self.since, self.before)
+        if self.open is None:
+            return found
+        return found.also(Condition(sql.SQL("({} = 0) = %s").format(field_of(p, "resolutions")), (self.open,)))
 
 
 ANY = BugFilter()
@@ -119,13 +109,10 @@ def known_patterns(
 ) -> list[BugPattern]:  # fmt: skip
     """The same as rows, each as these places showed it."""
     p = models.bug_patterns
-    rows, values = rows_of(reader, p, conditions=wanted.conditions(places))
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY {} DESC, {} DESC, key LIMIT %s OFFSET %s").format(
-            rows, field_of(p, order), field_of(p, "last_seen")
-        ),
-        [*values, limit, skip],
-    ).fetchall()
+    found = select(
+        reader, p, "SELECT key FROM {rows} ORDER BY {by} DESC, {newest} DESC, key LIMIT %s OFFSET %s", limit, skip,
+        conditions=wanted.conditions(places), by=field_of(p, order), newest=field_of(p, "last_seen"),
+    )  # fmt: skip
     patterns = _patterns(reader, [row[0] for row in found])
     return met_in_places(reader, [patterns[row[0]] for row in found if row[0] in patterns], places)
 
@@ -218,12 +205,8 @@ def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]
         ),
         (list(types),),
     )
-    rows, values = rows_of(reader, p, places, [alike])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(rows),
-        [*values, _OF_ONE_TYPE],
-    )
-    return [row[0] for row in found]
+    query: LiteralString = "SELECT key FROM {rows} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s"
+    return [key for (key,) in select(reader, p, query, _OF_ONE_TYPE, places=places, conditions=[alike])]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:
@@ -245,22 +228,20 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
     pattern = found.pattern
     solutions = pattern.solutions
     mean = pattern.mean_resolve_us
-    return BugHit(
+    return carried_over(
+        pattern,
+        BugHit,
         id=memory_id("bug_pattern", pattern.signature),
-        signature=pattern.signature,
         score=found.match.score,
         class_=found.match.class_,
         aspects=list(found.match.aspects),
         error_types=list(pattern.error_types),
         message=pattern.message or pattern.template,
-        template=pattern.template,
         stack=list(pattern.frames),
         code=list(names(pattern.code)),
         file_types=list(names(pattern.file_types)),
         frameworks=list(names(pattern.frameworks)),
         causes=pattern.own_causes,
-        occurrences=pattern.occurrences,
-        resolutions=pattern.resolutions,
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
         first_seen=moment(pattern.first_seen),
         last_seen=moment(pattern.last_seen),

@@ -12,21 +12,16 @@ from memctl.api.reading.evidence import events_of, evidence_of, with_evidence
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    above,
+    Where,
     all_of,
-    between,
     earlier,
     either,
-    equal,
     field_of,
-    holding,
     keys_among,
     one,
-    one_of,
     page,
-    rows_of,
+    select,
     several,
-    within,
 )
 from memctl.api.reading.places import Places, is_anothers, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
@@ -47,6 +42,7 @@ from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.provenance import RIGHTS, Provenance
+from memctl.domain.support.structs import carried_over
 from memctl.infra.log.read import read_stream
 from memctl.infra.readmodels.rows import decode_row
 from memctl.projections.candidates import ClaimCandidate
@@ -97,26 +93,21 @@ class InsightFilter(NamedTuple):
     since: int | None = None
     before: int | None = None
 
-    def conditions(self, reader: Reader, places: Places) -> list[Condition]:
+    def conditions(self, reader: Reader, places: Places) -> Where:
         p = models.candidates
-        found = [
-            *within(p, places, or_everywhere=True),
-            *equal(p, "kind", self.kind),
-            *either([*above(p, "sessions", 0), *equal(p, "waits", True)]),
-            *equal(p, "ready", None if self.waiting is None else not self.waiting),
-            *holding(p, "text", self.text),
-            *between(p, "last_seen", self.since, self.before),
-        ]
-        return [*found, *_not_of_others(reader, p, found)] if self.text else found
+        found = Where(p).within(places, or_everywhere=True).equal("kind", self.kind).holding("text", self.text)
+        found = found.equal("ready", None if self.waiting is None else not self.waiting)
+        found = found.also(*either(Where(p).above("sessions", 0).equal("waits", True)))
+        found = found.between("last_seen", self.since, self.before)
+        return found.also(*_not_of_others(reader, p, found)) if self.text else found
 
 
-def _not_of_others(reader: Reader, p: Projection[Any], asked: list[Condition]) -> list[Condition]:
+def _not_of_others(reader: Reader, p: Projection[Any], asked: Sequence[Condition]) -> list[Condition]:
     """No row that another member said of themselves: who may try any text would read it by what is counted."""
     if not reader.member:
         return []
     theirs = Condition(sql.SQL("row->>'said_by' = %s"), (Provenance.MEMBER.value,))
-    rows, values = rows_of(reader, p, conditions=[*asked, theirs])
-    found = reader.connection.execute(sql.SQL("SELECT key, row FROM {}").format(rows), values, binary=True)
+    found = select(reader, p, "SELECT key, row FROM {rows}", conditions=[*asked, theirs], binary=True)
     hidden = [key for key, row in found if is_anothers(reader, decode_row(p, row))]
     return [Condition(sql.SQL("key <> ALL(%s::text[])"), (hidden,))]
 
@@ -140,8 +131,8 @@ def _alike_before(
     if cursor is None or not items:
         return []
     p = models.candidates
-    alike = one_of(p, "canonical", [item.canonical for item in items])
-    conditions = [*wanted.conditions(reader, places), *earlier(p, order, cursor), *alike]
+    conditions = wanted.conditions(reader, places).also(*earlier(p, order, cursor))
+    conditions = conditions.one_of("canonical", [item.canonical for item in items])
     return _shown(reader, page(reader, p, order, conditions, limit=MOST_ALIKE, longest=MOST_ALIKE)[0])
 
 
@@ -170,22 +161,20 @@ def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int
     """How many of the claims that `insights_by` lists are at each level, those alike in places of one project counted
     once, as they were made last."""
     p, known = models.candidates, projects_of(reader)
-    rows, values = rows_of(reader, p, conditions=wanted.conditions(reader, places))
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
-            " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
-            " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
-            " FROM {} WHERE row->>'insight' IS NOT NULL"
-            """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
-            " ORDER BY {} DESC, key DESC"
-        ).format(rows, field_of(p, "last_seen")),
-        values,
-    )
+    found = select(
+        reader, p,
+        "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
+        " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
+        " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
+        " FROM {rows} WHERE row->>'insight' IS NOT NULL"
+        """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
+        " ORDER BY {newest} DESC, key DESC",
+        conditions=wanted.conditions(reader, places), newest=field_of(p, "last_seen"),
+    )  # fmt: skip
     counted: Counter[int] = Counter()
     homes = []
     for _, *_, ready, passed, everywhere, subject, place in _first_of_each(
-        found.fetchall(), lambda row: (known.name_of(row[0]), *row[1:4])
+        found, lambda row: (known.name_of(row[0]), *row[1:4])
     ):
         if ready:
             homes.append(memory_id("knowledge", knowledge_id(subject, None if everywhere else place)))
@@ -229,16 +218,15 @@ def knowledge(
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
     p = models.verified_knowledge
-    asked = [*equal(p, "kind", kind), *equal(p, "status", status)]
+    asked = Where(p).equal("kind", kind).equal("status", status)
     return knowledge_among(reader, places, asked, limit=limit, cursor=cursor)
 
 
 def knowledge_among(
-    reader: Reader, places: Places, asked: Sequence[Condition], *, limit: int, cursor: str | None = None
+    reader: Reader, places: Places, asked: Where, *, limit: int, cursor: str | None = None
 ) -> Page[KnowledgeItem]:
     """The same under these conditions."""
-    p = models.verified_knowledge
-    conditions = [*within(p, places, or_everywhere=True), *asked]
+    p, conditions = models.verified_knowledge, asked.within(places, or_everywhere=True)
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
     sessions = _sessions_of_projects(reader, projects, rows)
@@ -286,21 +274,16 @@ def _claims_alike(
     reader: Reader, p: Projection[Any], claims: Collection[VerifiedClaim], locations: Set[str]
 ) -> Iterator[_Made]:
     """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
-    there = [
-        Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (list(locations),)),
-        Condition(sql.SQL("row->>'canonical' = ANY(%s::text[])"), ([*{claim.canonical for claim in claims}],)),
-    ]
+    there = Where(p).one_of("location", [*locations]).one_of("canonical", [*{claim.canonical for claim in claims}])
     these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
     alike, values = all_of(there)
-    rows, asked = rows_of(reader, p, conditions=either([Condition(alike, values), these]))
-    found = reader.connection.execute(
+    found = select(
+        reader, p,
         # Taken apart once for all fields: a row of some length is kept compressed.
-        sql.SQL(
-            "SELECT made.* FROM {}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
-            " location text, everywhere boolean, sessions int)"
-        ).format(rows),
-        asked,
-    )
+        "SELECT made.* FROM {rows}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
+        " location text, everywhere boolean, sessions int)",
+        conditions=either([Condition(alike, values), these]),
+    )  # fmt: skip
     return map(_Made._make, found)
 
 
@@ -336,7 +319,9 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
     """How the user likes to work, here and everywhere: preferences and habits that are verified, what the user said
     before what sessions showed, and what is rejected behind what is accepted."""
     p, projects = models.verified_knowledge, projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None)
+    rows, _ = page(
+        reader, p, "last_seen", Where(p).within(places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None
+    )
     claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows if keyed.row.kind in ("preference", "pattern")]
     found = [
         PreferenceItem(
@@ -379,7 +364,8 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     that, as it waits, and is of their project: with `places` only of those."""
     p, there = models.core_memory, None if places is None else places.locations
     # Looked up apart: however many sections agents write, those of people are found.
-    by_people = either([*equal(p, "confirmed", True), Condition(sql.SQL("jsonb_typeof(row->'settled') = 'object'"))])
+    settled_before = Condition(sql.SQL("jsonb_typeof(row->'settled') = 'object'"))
+    by_people = either(Where(p).equal("confirmed", True).also(settled_before))
     pages = (page(reader, p, "changed_at", each, limit=MOST_SECTIONS)[0] for each in (by_people, []))
     rows = {keyed.key: keyed.row for each in pages for keyed in each}
     found = []
@@ -399,18 +385,12 @@ def core_history(reader: Reader, section: Section) -> Listing[CoreVersion]:
         for event in read_stream(reader.connection, reader.space_id, CORE)
         if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
     ]
-    versions = [
-        CoreVersion(
-            section=section,
-            text=edit.text,
-            version=edit.version,
-            changed_at=iso(moment(int(event.occurred_at))),
-            by=event.actor,
-            event=str(event.event_id),
+    return Listing([
+        carried_over(
+            edit, CoreVersion, changed_at=iso(moment(int(event.occurred_at))), by=event.actor, event=str(event.event_id)
         )
         for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
-    ]
-    return Listing(versions)
+    ])  # fmt: skip
 
 
 @question("/resolutions", "claims", whole=True)

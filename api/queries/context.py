@@ -8,7 +8,7 @@ from msgspec import Meta
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
-from memctl.api.reading.pages import between, one, page, within
+from memctl.api.reading.pages import Where, one, page
 from memctl.api.reading.places import Places, kept_at, places_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -49,7 +49,7 @@ def context(reader: Reader, places: Places, session: OfSession = None) -> Contex
         stream = session_of(reader, session)
         row = one(reader, p, stream)
     else:
-        rows, _ = page(reader, p, "updated_at", within(p, places), limit=1)
+        rows, _ = page(reader, p, "updated_at", Where(p).within(places), limit=1)
         row = rows[0].row if rows else None
     if row is None:
         where = session or (f"in project {places.scope.project}" if places.scope.project else "yet")
@@ -97,7 +97,7 @@ def session_here(reader: Reader, location: str) -> str:
     since = time.time_ns() // 1000 - LATELY_US
     here = places_of(reader, None, location)
     if here.locations is not None:
-        rows, _ = page(reader, p, "updated_at", [*within(p, here), *between(p, "updated_at", since, None)], limit=1)
+        rows, _ = page(reader, p, "updated_at", Where(p).within(here).between("updated_at", since, None), limit=1)
         if rows:
             return rows[0].key
     return session_stream(BY_HAND, digest_of(kept_at(reader, location)))

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.counts import Use
-from memctl.api.reading.pages import between, day_of, fullest, rows_of, table_of
+from memctl.api.reading.pages import Where, day_of, select, table_of
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.domain.events.event import YEAR_9999
@@ -58,20 +58,18 @@ def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
 def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
     """By day of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
-    conditions = [*between(p, "ended_at", since, before), *fullest(reader, p, places, "ended_at")]
-    rows, values = rows_of(reader, p, places, conditions)
+    conditions = Where(p).between("ended_at", since, before).fullest(reader, places, "ended_at")
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT {day}, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {rows}"
-            " WHERE row->>'ended_by' <> ''"
-            " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {a_day}"
-            " GROUP BY 1, 2, 3"
-        ).format(day=day_of(p, "ended_at", sql.Literal(YEAR_9999)), rows=rows, now=now, a_day=sql.Literal(DAY)),
-        values,
-    )
-    return found.fetchall()
+    return select(
+        reader, p,
+        "SELECT {day}, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {rows}"
+        " WHERE row->>'ended_by' <> ''"
+        " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {a_day}"
+        " GROUP BY 1, 2, 3",
+        places=places, conditions=conditions, day=day_of(p, "ended_at", sql.Literal(YEAR_9999)), now=now,
+        a_day=sql.Literal(DAY),
+    )  # fmt: skip
 
 
 def uses_of(reader: Reader) -> list[Use]:

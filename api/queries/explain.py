@@ -31,10 +31,6 @@ AROUND = 120
 """Characters of its surroundings that a quote is shown with, on each side."""
 
 
-_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant", "line", "subject")
-"""Fields that say what a record is, the most informative first."""
-
-
 @question("/explain/{id:path}", "claims")
 def explain(reader: Reader, id: Id) -> Explanation:
     """Why memory holds a thing, level by level, down to the characters of the events it rests on.
@@ -191,7 +187,7 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
     )
     failures = item.get("failures") or item.get("failed")
     newest = failures[0] if isinstance(failures, (list, tuple)) and failures and isinstance(failures[0], dict) else {}
-    text = next((str(of[name]) for of in (item, newest) for name in _TEXTS if of.get(name)), "")
+    text = queries.called(item) or queries.called(newest)
     return Explanation(
         id=id,
         kind=kind,
@@ -224,7 +220,8 @@ def _in_place(reader: Reader, cited: Sequence[tuple[Evidence, str, str]], events
     found = []
     for evidence, said_by, rule in cited:
         event = events.get(evidence.event_id)
-        before, after = _around(event, evidence)
+        text = field_text(event.payload, evidence.field) if event is not None else None
+        before, after = ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
         found.append(
             Quoted(
                 evidence=evidence,
@@ -250,11 +247,6 @@ def _said(reader: Reader, event: Event | None, evidence: Evidence) -> str:
     if RIGHTS[said_by].as_users:
         said_by = Provenance.USER_PASTED
     return words_of(said_by, member=member_of(event.actor), asking=reader.member)
-
-
-def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:
-    text = field_text(event.payload, evidence.field) if event is not None else None
-    return ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
 
 
 _FIRST_WORD = patterns.compile(r"\A\S*(?=\s)")

@@ -1,7 +1,7 @@
 """What the viewer draws: what happened by day, how memory grew and was used, claims by level."""
 
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import sql
 
@@ -9,7 +9,7 @@ from memctl.api.queries.claims import InsightFilter, levels
 from memctl.api.queries.endings import MEMORY, endings_by_day
 from memctl.api.queries.stats import by_day
 from memctl.api.reading import models
-from memctl.api.reading.pages import day_of, field_of, rows_of
+from memctl.api.reading.pages import day_of, field_of, select
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.projections.kernel import Projection
@@ -30,18 +30,15 @@ def happened(reader: Reader, places: Places) -> dict[date, dict[str, int]]:
 
 def by_place(reader: Reader, p: Projection[Any]) -> dict[str, int]:
     """How many rows there are of each location."""
-    rows, values = rows_of(reader, p)
-    asked = sql.SQL("SELECT {}, count(*) FROM {} GROUP BY 1").format(field_of(p, "location"), rows)
-    return dict(reader.connection.execute(asked, values).fetchall())
+    return dict(select(reader, p, "SELECT {at}, count(*) FROM {rows} GROUP BY 1", at=field_of(p, "location")))
 
 
 def memories_by_day(reader: Reader, places: Places) -> Days:
     """How many memories there are of each day; what a clock put behind today is of this one."""
     p = models.memories
-    rows, values = rows_of(reader, p, places)
-    now = sql.SQL("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-    asked = sql.SQL("SELECT {}, count(*) FROM {} GROUP BY 1").format(day_of(p, "occurred_at", now), rows)
-    return {day: (count,) for day, count in reader.connection.execute(asked, values)}
+    day = day_of(p, "occurred_at", sql.SQL("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
+    found = select(reader, p, "SELECT {day}, count(*) FROM {rows} GROUP BY 1", places=places, day=day)
+    return {day: (count,) for day, count in found}
 
 
 def recall_by_day(reader: Reader, places: Places) -> Days:
@@ -60,6 +57,5 @@ def claims_by_level(reader: Reader) -> list[tuple[str, int]]:
 
 def memories_by_kind(reader: Reader) -> list[tuple[str, int]]:
     """Memories by kind, most first."""
-    rows, values = rows_of(reader, models.memories)
-    asked = sql.SQL("SELECT row->>'kind', count(*) FROM {} GROUP BY 1 ORDER BY 2 DESC, 1").format(rows)
-    return reader.connection.execute(asked, values).fetchall()
+    query: LiteralString = "SELECT row->>'kind', count(*) FROM {rows} GROUP BY 1 ORDER BY 2 DESC, 1"
+    return [(kind, count) for kind, count in select(reader, models.memories, query)]

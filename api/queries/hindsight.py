@@ -14,7 +14,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import Count, Explained, Held, HeldBy, NeededBy, Recall, Record, Report, Week
-from memctl.api.reading.pages import Condition, built, rows_of, several
+from memctl.api.reading.pages import Condition, built, select, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
@@ -174,12 +174,10 @@ def _rows(reader: Reader, places: Places) -> list[Hindsight]:
     if not built(reader, models.hindsight):
         return []
     several_needs = Condition(sql.SQL("(row->>'several')::boolean"))
-    rows, values = rows_of(reader, models.hindsight, places, [several_needs])
-    found = reader.connection.execute(
-        sql.SQL("SELECT row FROM {} ORDER BY (row->>'last_at')::bigint DESC, key LIMIT %s").format(rows),
-        [*values, MOST_ROWS],
-        binary=True,
-    ).fetchall()
+    found = select(
+        reader, models.hindsight, "SELECT row FROM {rows} ORDER BY (row->>'last_at')::bigint DESC, key LIMIT %s",
+        MOST_ROWS, places=places, conditions=[several_needs], binary=True,
+    )  # fmt: skip
     return [readmodels.decode_row(models.hindsight, row) for (row,) in found]
 
 

@@ -4,7 +4,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, LiteralString, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -19,21 +19,18 @@ from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
-    between,
-    equal,
+    Where,
     field_of,
-    holding,
     keys_from,
     one,
     page,
     projection_named,
-    rows_of,
-    within,
+    select,
 )
 from memctl.api.reading.places import Places, keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
+from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, TimelineItem, WorkingMemoryItem
 from memctl.api.reading.views import Json, Page, Thing, iso, known_time, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event, Micros
@@ -53,6 +50,7 @@ from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
 
 R = TypeVar("R")
+E = TypeVar("E", EventItem, TimelineItem)
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 
@@ -96,12 +94,8 @@ def memories(
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
     p = models.memories
-    conditions = [
-        *within(p, places, or_everywhere=True),
-        *equal(p, "bucket", bucket),
-        *equal(p, "kind", kind),
-        *between(p, "occurred_at", since, before),
-    ]
+    conditions = Where(p).within(places, or_everywhere=True).equal("bucket", bucket).equal("kind", kind)
+    conditions = conditions.between("occurred_at", since, before)
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
@@ -162,44 +156,34 @@ def sessions(
     cursor: Cursor = None,
 ) -> Page[SessionItem]:
     """Sessions by their last sign of life, newest first."""
-    return sessions_by(reader, places, "last_at", since=since, before=before, limit=limit, cursor=cursor)
+    return sessions_by(reader, places, "last_at", SessionFilter(since, before), limit=limit, cursor=cursor)
+
+
+class SessionFilter(NamedTuple):
+    """Which sessions are asked for: those whose last sign of life lies in that time (microseconds), with `text` in the
+    title or the first prompt, of an agent with that in its name. None, or no text, asks for nothing."""
+
+    since: int | None = None
+    before: int | None = None
+    text: str = ""
+    agent: str = ""
+
+    def conditions(self, places: Places) -> Where:
+        p = models.sessions
+        called = sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
+            field_of(p, "title"), field_of(p, "first_prompt")
+        )
+        found = Where(p).within(places).between("last_at", self.since, self.before).holding("agent", self.agent)
+        return found.also(Condition(called, (self.text,))) if self.text else found
 
 
 def sessions_by(
-    reader: Reader,
-    places: Places,
-    order: str,
-    *,
-    since: int | None = None,
-    before: int | None = None,
-    text: str = "",
-    agent: str = "",
-    limit: int = 50,
-    cursor: str | None = None,
+    reader: Reader, places: Places, order: str, wanted: SessionFilter, *, limit: int, cursor: str | None
 ) -> Page[SessionItem]:
     """Sessions by a field of their rows that is a whole number, highest first."""
-    conditions = among_sessions(places, since, before, text, agent)
-    rows, after = page(reader, models.sessions, order, conditions, limit=limit, cursor=cursor)
+    rows, after = page(reader, models.sessions, order, wanted.conditions(places), limit=limit, cursor=cursor)
     briefs = summaries(reader, [keyed.row for keyed in rows])
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
-
-
-def among_sessions(
-    places: Places, since: int | None, before: int | None, text: str = "", agent: str = ""
-) -> list[Condition]:
-    """Sessions of these places whose last sign of life lies in that time; with `text` in the title or the first prompt,
-    and of an agent with that in its name."""
-    p = models.sessions
-    called = Condition(
-        sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
-            field_of(p, "title"), field_of(p, "first_prompt")
-        ),
-        (text,),
-    )
-    return [
-        *within(p, places), *between(p, "last_at", since, before), *([called] if text else []),
-        *holding(p, "agent", agent),
-    ]  # fmt: skip
 
 
 @question("/sessions/{id:path}", "sessions")
@@ -225,13 +209,10 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     if not wanted or "\0" in wanted:
         return []
     among = Condition(sql.SQL("(key = %s OR starts_with(split_part(key, '/', 3), %s))"), (wanted, wanted))
-    rows, values = rows_of(reader, p, conditions=[among])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} ORDER BY 2 DESC, 1 LIMIT %s").format(
-            rows
-        ),
-        [wanted, wanted, *values, limit],
-    ).fetchall()
+    query: LiteralString = (
+        "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {rows} ORDER BY 2 DESC, 1 LIMIT %s"
+    )
+    found = select(reader, p, query, limit, conditions=[among], before=[wanted, wanted])
     exact = [key for key, is_it in found if is_it]
     return exact or [key for key, _ in found]
 
@@ -278,17 +259,26 @@ def event(reader: Reader, id: Id) -> EventItem:
         "SELECT count(*) FROM memctl.positions_of_versions(%s, %s)",
         [reader.space_id, [row[0]]],
     )
-    return carried_over(
+    return event_shown(
         found,
         EventItem,
-        id=str(found.event_id),
         delivery_id=str(found.delivery_id),
-        occurred_at=known_time(found.occurred_at),
-        recorded_at=iso(moment(found.recorded_at)),
-        source=origin_of(found),
         variants=counted[0],
         sources=[str(source) for source in found.sources],
-        payload=msgspec.to_builtins(found.payload),
+    )
+
+
+def event_shown(event: Event, item: type[E], **more: object) -> E:
+    """An event of the log as an answer shows it, with what that shows besides."""
+    return carried_over(
+        event,
+        item,
+        id=str(event.event_id),
+        occurred_at=known_time(event.occurred_at),
+        recorded_at=iso(moment(event.recorded_at)),
+        source=origin_of(event),
+        payload=msgspec.to_builtins(event.payload),
+        **more,
     )
 
 
@@ -334,6 +324,14 @@ def thing(reader: Reader, id: Id) -> Thing:
     exact = [(kind, key) for kind, key in found if key == wanted]
     kind, key = _only_one(wanted, exact or found)
     return Thing(kind, _fields(reader, kind, key))
+
+
+_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant", "line", "subject")
+
+
+def called(item: Mapping[str, Json]) -> str:
+    """What a thing says that it is, in the most informative of its fields; empty where none does."""
+    return next((str(item[name]) for name in _TEXTS if item.get(name)), "")
 
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:

@@ -3,16 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
-from memctl.api.reading.pages import fullest, page, rows_of, total, within
+from memctl.api.reading.pages import Where, page, select, total
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import (
     Line,
@@ -30,7 +28,6 @@ from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import above, path_of, project_of
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.tallies import Tallies, Tally
-from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
 
 SESSIONS = 400
@@ -98,7 +95,8 @@ def shown(reader: Reader, project: Project, now: int) -> ProjectPage:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
     p = models.project_knowledge
-    rows = _newest(reader, p, places)
+    newest, _ = page(reader, p, "last_at", Where(p).within(places), limit=SESSIONS, longest=SESSIONS)
+    rows = [keyed.row for keyed in newest]
     return ProjectPage(
         project=_item(project),
         stats=_statistics(reader, places),
@@ -111,11 +109,6 @@ def sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
     """The sections of a page by their names, in their order."""
     names = [name for name in page.__struct_fields__ if name not in ("project", "stats")]
     return [(name, getattr(page, name)) for name in names]
-
-
-def _newest(reader: Reader, p: Projection[Any], places: Places) -> list[Any]:
-    rows, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
-    return [keyed.row for keyed in rows]
 
 
 # --- what sessions showed ---
@@ -367,17 +360,17 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
-    work, values = rows_of(reader, p, places, fullest(reader, p, places, "ended_at"))
-    found = reader.connection.execute(
-        sql.SQL("SELECT row->>'task_type', row->>'outcome', count(*) FROM {} GROUP BY 1, 2").format(work), values
-    )
+    found = select(
+        reader, p, "SELECT row->>'task_type', row->>'outcome', count(*) FROM {rows} GROUP BY 1, 2",
+        places=places, conditions=Where(p).fullest(reader, places, "ended_at"),
+    )  # fmt: skip
     types, outcomes = Counter[str](), Counter[str]()
     for kind, outcome, n in found:
         types[kind] += n
         outcomes[outcome] += n
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
     return ProjectCounts(
-        sessions=total(reader, models.sessions, within(models.sessions, places)),
+        sessions=total(reader, models.sessions, Where(models.sessions).within(places)),
         episodes=types.total(),
         types=dict(types.most_common()),
         outcomes=dict(outcomes.most_common()),

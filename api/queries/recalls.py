@@ -6,7 +6,7 @@ from uuid import UUID
 
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import PassedOver, RecalledBlock, RecalledMemory, SessionRecalls
-from memctl.api.reading.pages import above, between, page, several, within
+from memctl.api.reading.pages import Where, page, several
 from memctl.api.reading.places import Places, limits_of, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -40,9 +40,9 @@ def recalls(
     """What memory put before agents, by session, the newest first: each block with its hook, its tokens, its memories
     with rank and score; `withheld` where it was held back to compare. `said`: only where it spoke, or kept silent."""
     p = models.injections
-    conditions = [*within(p, places), *between(p, "last_at", since, None)]
+    conditions = Where(p).within(places).between("last_at", since, None)
     if said is not None:
-        conditions += above(p, "count" if said == "spoken" else "kept_silent", 0)
+        conditions = conditions.above("count" if said == "spoken" else "kept_silent", 0)
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
     blocks = {
         keyed.key: [

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, convert, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries.endings import GUIDING, endings, together, uses_of
+from memctl.api.queries.endings import GUIDING, MEMORY, endings, together, uses_of
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
     Allowance,
@@ -25,12 +25,12 @@ from memctl.api.reading.counts import (
     Stats,
     Use,
 )
-from memctl.api.reading.pages import between, built, field_of, rows_of, total
+from memctl.api.reading.pages import Where, built, field_of, select, total
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import EventType
-from memctl.domain.events.event import Micros, event_types
+from memctl.api.reading.records import EventType, types_of_events
+from memctl.domain.events.event import Micros
 from memctl.infra.database import single_row
 from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
@@ -134,15 +134,7 @@ def replays(reader: Reader, *, limit: Annotated[int, Meta(ge=1, le=100)] = 10) -
 @question("/events/types", "log")
 def catalogue(reader: Reader) -> list[EventType]:
     """Every type of event that may stand in the log: its name, version, meaning, and fields."""
-    return [
-        EventType(
-            name=entry.name,
-            version=entry.version,
-            doc=" ".join(entry.doc.split("\n\n")[0].split()),
-            fields=list(entry.payload.__struct_fields__),
-        )
-        for entry in event_types().values()
-    ]
+    return types_of_events()
 
 
 def version_of(reader: Reader) -> str:
@@ -184,24 +176,20 @@ def by_day(
     each of them was opened.
     """
     p = models.stats
-    rows, values = rows_of(reader, p, places, between(p, "day", first, end))
     names = {name: sql.Identifier(name) for name in SUMMED}
     of_streams = (sql.SQL("sum((row->>{})::bigint) AS {}").format(sql.Literal(n), at) for n, at in names.items())
     of_lines = (
         sql.SQL("{}({at}) AS {at}").format(sql.SQL("sum" if name == "sessions_opened" else "max"), at=at)
         for name, at in names.items()
     )
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT day, {sums} FROM (SELECT day, {of_lines} FROM ("
-            "SELECT {day} AS day, coalesce({once}, stream) AS once, {of_streams} FROM {rows} GROUP BY 1, 2, stream"
-            ") AS of_streams GROUP BY day, once) AS of_lines GROUP BY 1"
-        ).format(
-            sums=sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(at) for at in names.values()),
-            of_lines=sql.SQL(", ").join(of_lines), day=field_of(p, "day"), once=field_of(p, "once"),
-            of_streams=sql.SQL(", ").join(of_streams), rows=rows,
-        ),
-        values,
+    found = select(
+        reader, p,
+        "SELECT day, {sums} FROM (SELECT day, {of_lines} FROM ("
+        "SELECT {day} AS day, coalesce({once}, stream) AS once, {of_streams} FROM {rows} GROUP BY 1, 2, stream"
+        ") AS of_streams GROUP BY day, once) AS of_lines GROUP BY 1",
+        places=places, conditions=Where(p).between("day", first, end), day=field_of(p, "day"),
+        once=field_of(p, "once"), of_lines=sql.SQL(", ").join(of_lines), of_streams=sql.SQL(", ").join(of_streams),
+        sums=sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(at) for at in names.values()),
     )  # fmt: skip
     return {day: dict(zip(SUMMED, row, strict=True)) for day, *row in found}
 
@@ -221,14 +209,13 @@ _TOKENS = ("tokens_in", "tokens_out", "tokens_cached")
 def models_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> list[ModelUse]:
     """What models the sessions used that were last heard of in that time, the one with the most output first."""
     p = models.sessions
-    rows, values = rows_of(reader, p, places, between(p, "last_at", since, before))
     sums = sql.SQL(", ").join(sql.SQL("coalesce(sum({}), 0)::bigint").format(field_of(p, name)) for name in _TOKENS)
-    found = reader.connection.execute(
-        sql.SQL("SELECT coalesce({}, ''), count(*), {} FROM {} GROUP BY 1 ORDER BY 4 DESC, 1 LIMIT {}").format(
-            field_of(p, "model"), sums, rows, sql.Literal(MOST_MODELS)
-        ),
-        values,
-    )
+    found = select(
+        reader, p,
+        "SELECT coalesce({model}, ''), count(*), {sums} FROM {rows} GROUP BY 1 ORDER BY 4 DESC, 1 LIMIT %s",
+        MOST_MODELS,
+        places=places, conditions=Where(p).between("last_at", since, before), model=field_of(p, "model"), sums=sums,
+    )  # fmt: skip
     used = [ModelUse(model=model, sessions=n, **dict(zip(_TOKENS, spent, strict=True))) for model, n, *spent in found]
     return [row for row in used if row.model or any((row.tokens_in, row.tokens_out, row.tokens_cached))]
 
@@ -247,13 +234,10 @@ def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | i
     strategies = together(use for use in uses if use.kind == "strategy")
     lasted = lasting_fixes(totals)
     return {
-        "success_with_memory": _share(totals["episodes_with_memory_succeeded"], totals["episodes_with_memory"]),
-        "success_without_memory": _share(
-            totals["episodes_without_memory_succeeded"], totals["episodes_without_memory"]
-        ),
-        "success_memory_withheld": _share(
-            totals["episodes_memory_withheld_succeeded"], totals["episodes_memory_withheld"]
-        ),
+        **{
+            f"success_{memory}": _share(totals[f"episodes_{memory}_succeeded"], totals[f"episodes_{memory}"])
+            for memory in MEMORY
+        },
         "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
         "recalls": everything.recalls,
         "recalls_useful": _useful(everything),

@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Keyed, equal, page, within
+from memctl.api.reading.pages import Keyed, Where, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -40,7 +40,7 @@ def strategies(
     `domain` is commands, code style, version control, verification, or what a model called it.
     """
     p = models.strategies
-    conditions = [*equal(p, "enough", not waiting), *within(p, places), *equal(p, "domain", domain or None)]
+    conditions = Where(p).equal("enough", not waiting).within(places).equal("domain", domain or None)
     known = projects_of(reader)
     shown: dict[tuple[str | None, str], StrategyItem] = {}
     for _ in range(MOST_PAGES):

@@ -6,7 +6,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, field_of, fullest, page, several, within
+from memctl.api.reading.pages import Condition, Keyed, Where, field_of, page, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
@@ -32,12 +32,12 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
     With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
-    among = [*within(p, places), *fullest(reader, p, places, "ended_at")]
+    among = Where(p).within(places).fullest(reader, places, "ended_at")
     newest, _ = page(reader, p, "started_at", among, limit=1)
     since = newest[0].row.started_at - LATELY_US if newest else 0
     lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
     left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
-    rows, _ = page(reader, p, "started_at", [*among, lately, left], limit=_LOOKED_AT)
+    rows, _ = page(reader, p, "started_at", among.also(lately, left), limit=_LOOKED_AT)
     rows = standing(reader, "episode", rows)
     settled = several(reader, models.resolutions, [keyed.key for keyed in rows])
     tasks: dict[str, Task] = several(reader, models.tasks, [_task_of(keyed.row) for keyed in rows])

@@ -8,10 +8,9 @@ import msgspec
 
 from memctl.api.queries import memories as queries
 from memctl.api.queries.recalls import Titled, titles
-from memctl.api.reading.evidence import origin_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import InjectedItem, StepItem, TimelineItem, TurnItem
-from memctl.api.reading.views import Page, iso, known_time, moment
+from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.events.event import Position
 from memctl.domain.events.event_order import EventOrder, OrderedEvent, preferred
 from memctl.domain.events.observations import (
@@ -61,18 +60,11 @@ class Heading(NamedTuple):
     failures: int
 
 
-def turns(reader: Reader, stream: str, *, after: int = 0, skip: int = 0) -> Page[TurnItem]:
-    """Turns of a session's stream, from beyond the position `after` and leaving out `skip` of them.
-
-    `next` is `AFTER.SKIP` of the next page.
-    """
-    return turns_and_headings(reader, stream, after=after, skip=skip)[0]
-
-
 def turns_and_headings(
     reader: Reader, stream: str, *, after: int = 0, skip: int = 0
 ) -> tuple[Page[TurnItem], list[Heading]]:
-    """The same, and all turns of these events."""
+    """Turns of a session's stream, from beyond the position `after` and leaving out `skip` of them; and all turns of
+    these events. `next` is `AFTER.SKIP` of the next page."""
     events = read_stream_after(reader.connection, reader.space_id, stream, Position(after), MOST_EVENTS + 1)
     more, events = len(events) > MOST_EVENTS, events[:MOST_EVENTS]
     readable = [each for each in remaining(events) if not isinstance(each.payload, Undecodable)]
@@ -124,16 +116,7 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
     items = [
         (
             event.occurred_at,
-            TimelineItem(
-                id=str(event.event_id),
-                position=event.position,
-                type=event.type,
-                actor=event.actor,
-                occurred_at=known_time(event.occurred_at),
-                recorded_at=iso(moment(event.recorded_at)),
-                source=origin_of(event),
-                payload=msgspec.to_builtins(event.payload),
-            ),
+            queries.event_shown(event, TimelineItem),
         )
         for event in (found[id] for id, _ in rows[:limit] if id in found)
     ]
@@ -260,7 +243,7 @@ class _Turn:
             files=[change.path for change in changes],
             lines_added=sum(change.added for change in changes),
             lines_removed=sum(change.removed for change in changes),
-            patch=(_patch(outcome) or _excerpts(changes))[:MOST_LINES],
+            patch=([line for hunk in outcome.patch for line in hunk.lines] or _excerpts(changes))[:MOST_LINES],
             duration_ms=outcome.duration_ms,
         )
 
@@ -286,10 +269,6 @@ class _Turn:
 
 def _step(each: OrderedEvent, kind: str, tool: str = "", about: str = "", text: str = "") -> StepItem:
     return StepItem(event=str(each.event.event_id), kind=kind, tool=tool, about=about, text=text)
-
-
-def _patch(outcome: ToolOutcome) -> list[str]:
-    return [line for hunk in outcome.patch for line in hunk.lines]
 
 
 def _excerpts(changes: Iterable[Change]) -> list[str]:

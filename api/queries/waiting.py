@@ -5,7 +5,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.evidence import with_evidence
-from memctl.api.reading.pages import LONGEST_PAGE, Keyed, equal, page, within
+from memctl.api.reading.pages import LONGEST_PAGE, Keyed, Where, page
 from memctl.api.reading.places import EVERYWHERE, Places, places_of
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader, reader_of
@@ -17,16 +17,13 @@ from memctl.infra.settings import Settings
 
 TEXT = 300
 
-_TEXTS = ("text", "title", "description", "message", "name")
-"""Fields that say what a thing is, the most informative first."""
-
 
 @question("/waiting", "claims", whole=True)
 def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
     """Claims that act or that agents or another memory made, what agents wrote into core memory, and what they ask to
     have forgotten, the newest first."""
     p = models.candidates
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "waits", True)]
+    conditions = Where(p).within(places, or_everywhere=True).equal("waits", True)
     found, _ = page(reader, p, "last_seen", conditions, limit=limit, cursor=None)
     rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found if keyed.row.insight is not None]
     sections = [each for each in claims.core_memory(reader, places) if not each.confirmed]
@@ -44,15 +41,14 @@ def claims_waiting(settings: Settings) -> int:
 
 def _requests(reader: Reader, limit: int) -> list[ForgetRequestItem]:
     p = models.forget_requests
-    found, _ = page(reader, p, "asked_at", equal(p, "waits", True), limit=limit, cursor=None)
+    found, _ = page(reader, p, "asked_at", Where(p).equal("waits", True), limit=limit, cursor=None)
     items = []
     for keyed in found:
         try:
             thing = queries.thing(reader, keyed.key).item
         except queries.NotFound:
             continue  # it is gone
-        text = next((str(thing[name]) for name in _TEXTS if thing.get(name)), "")
         by = keyed.row.by
         origin = words_of(by_actor(by), member=through(by), asking=reader.member)
-        items.append(shown_as(keyed.row, ForgetRequestItem, text=text[:TEXT], origin=origin))
+        items.append(shown_as(keyed.row, ForgetRequestItem, text=queries.called(thing)[:TEXT], origin=origin))
     return items

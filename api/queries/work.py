@@ -9,18 +9,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import (
-    Condition,
-    Keyed,
-    between,
-    equal,
-    field_of,
-    fullest,
-    page,
-    rows_of,
-    several,
-    within,
-)
+from memctl.api.reading.pages import Condition, Keyed, Where, field_of, page, rows_of, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
@@ -57,24 +46,21 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
         """Of the errors that the text of `error` holds."""
         return tuple(seen.signature for seen in errors_in(self.error, "", failed=True)) if self.error else ()
 
-    def conditions(self, reader: Reader) -> list[Condition]:
+    def conditions(self, reader: Reader) -> Where:
         p = models.episodes
-        found = [
-            *equal(p, "task_type", self.task_type),
-            *equal(p, "outcome", self.outcome),
-            *between(p, "started_at", self.since, self.before),
-        ]
+        found = Where(p).equal("task_type", self.task_type).equal("outcome", self.outcome)
+        found = found.between("started_at", self.since, self.before)
         if self.status:
-            found.append(_of_tasks(reader, self.status))
+            found = found.also(_of_tasks(reader, self.status))
         for field, value in (("files", self.file), ("symbols", self.symbol)):
             if value:
-                found.append(Condition(sql.SQL(_HOLDS).format(field=sql.Literal(field)), (value,)))
+                found = found.also(Condition(sql.SQL(_HOLDS).format(field=sql.Literal(field)), (value,)))
         if self.error:
             clause = f"({_HOLDS} OR row->'signatures' ?| %s::text[])"
             condition = Condition(
                 sql.SQL(clause).format(field=sql.Literal("error_types")), (self.error, [*self.signatures])
             )
-            found.append(condition)
+            found = found.also(condition)
         return found
 
     def takes(self, row: EpisodeRow) -> bool:
@@ -97,7 +83,7 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
 def _of_tasks(reader: Reader, status: str) -> Condition:
     """The episode is of a piece of work that stands so."""
     p = models.tasks
-    rows, values = rows_of(reader, p, conditions=equal(p, "status", status))
+    rows, values = rows_of(reader, p, conditions=Where(p).equal("status", status))
     named = [
         sql.SQL(", ").join(field_of(each, name) for name in ("location", "canonical")) for each in (models.episodes, p)
     ]
@@ -125,10 +111,9 @@ def episodes(
     return Page(with_evidence(reader, rows, EpisodeItem), after, places.scope)
 
 
-def among_episodes(reader: Reader, places: Places, wanted: EpisodeFilter = ANY) -> list[Condition]:
+def among_episodes(reader: Reader, places: Places, wanted: EpisodeFilter = ANY) -> Where:
     """Under which conditions an episode is listed: one that several sessions hold is listed once."""
-    p = models.episodes
-    return [*within(p, places), *wanted.conditions(reader), *fullest(reader, p, places, "ended_at")]
+    return wanted.conditions(reader).within(places).fullest(reader, places, "ended_at")
 
 
 def episodes_among(
@@ -154,12 +139,8 @@ def tasks(
 ) -> Page[TaskItem]:
     """Pieces of work across sessions, by their last sign of life, newest first; the open ones are loose threads."""
     p = models.tasks
-    conditions = [
-        *within(p, places),
-        *equal(p, "status", status),
-        *equal(p, "task_type", type),
-        *between(p, "last_at", since, before),
-    ]
+    conditions = Where(p).within(places).equal("status", status).equal("task_type", type)
+    conditions = conditions.between("last_at", since, before)
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
     found = [
         shown_as(keyed.row, TaskItem, project=project_name(keyed.row.location) if keyed.row.location else "")

@@ -3,10 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from psycopg import sql
-
 from memctl.api.reading import models
-from memctl.api.reading.pages import field_of, one_of, rows_of
+from memctl.api.reading.pages import Where, field_of, select
 from memctl.api.reading.reader import Reader
 from memctl.domain.language.brief import Figures, TaskOutcome, summary
 from memctl.projections.sessions import Session
@@ -35,10 +33,10 @@ def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[TaskOutcome]
     if not streams:
         return found
     p = models.episodes
-    rows, values = rows_of(reader, p, conditions=one_of(p, "stream", streams))
-    asked = sql.SQL(
-        "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {} ORDER BY {}, key"
-    ).format(rows, field_of(p, "started_at"))
-    for stream, description, outcome, why in reader.connection.execute(asked, values):
+    for stream, description, outcome, why in select(
+        reader, p,
+        "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {rows} ORDER BY {begun}, key",
+        conditions=Where(p).one_of("stream", streams), begun=field_of(p, "started_at"),
+    ):  # fmt: skip
         found[stream].append(TaskOutcome(description=description or "", outcome=outcome or "unknown", why=why or ""))
     return found

@@ -9,7 +9,7 @@ from memctl.api.reading.pages import page, several
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import ConsolidationChange, Party
-from memctl.api.reading.views import Page, iso, moment
+from memctl.api.reading.views import Page, shown_as
 from memctl.domain.knowledge.consolidation import text_digest
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
@@ -73,18 +73,16 @@ def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]
 def consolidation(reader: Reader, *, limit: Limit = 50, cursor: Cursor = None) -> Page[ConsolidationChange]:
     """What was merged, pruned, superseded or found at odds, newest first, and what of it was taken back."""
     rows, after = page(reader, models.consolidation_log, "occurred_at", [], limit=limit, cursor=cursor)
-    changes = [(keyed.key, keyed.row, keyed.row.change) for keyed in rows if keyed.row.change is not None]
-    ids = [party.memory for _, _, change in changes for party in change.parties]
+    changes = [(keyed, keyed.row.change) for keyed in rows if keyed.row.change is not None]
+    ids = [party.memory for _, change in changes for party in change.parties]
     memories: dict[str, Memory] = several(reader, models.memories, ids)
     items = [
-        ConsolidationChange(
-            id=key,
+        shown_as(
+            keyed.row,
+            ConsolidationChange,
+            id=keyed.key,
             kind=change.kind,
             why=change.why,
-            made_by=logged.made_by,
-            occurred_at=iso(moment(logged.occurred_at)),
-            undone_at=iso(moment(logged.undone_at)) if logged.undone_at is not None else None,
-            undone_why=logged.undone_why,
             memories=[
                 Party(
                     id=party.memory,
@@ -94,6 +92,6 @@ def consolidation(reader: Reader, *, limit: Limit = 50, cursor: Cursor = None) -
                 for party in change.parties
             ],
         )
-        for key, logged, change in changes
+        for keyed, change in changes
     ]
     return Page(items, after, None)

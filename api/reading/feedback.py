@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import Condition, Keyed, either, equal, met_in, page, rows_of, several, within
+from memctl.api.reading.pages import Condition, Keyed, Where, either, page, rows_of, several
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.facts import quote_hash
@@ -41,11 +41,11 @@ def pinned(reader: Reader, places: Places) -> list[Memory]:
     """The pinned memories of a project and of everywhere, those pinned last first: of those that read otherwise by now
     what nobody might obey, for no person was shown it."""
     p, memories = models.memory_feedback, models.memories
-    here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
-    wanted = equal(p, "pinned", True)
+    here = either(Where(memories).within(places, or_everywhere=True).met_in(places))
+    wanted = Where(p).equal("pinned", True)
     if here or reader.limited_to is not None:
         there, values = rows_of(reader, memories, conditions=here)
-        wanted.append(Condition(sql.SQL("key IN (SELECT key FROM {})").format(there), values))
+        wanted = wanted.also(Condition(sql.SQL("key IN (SELECT key FROM {})").format(there), values))
     rows, _ = page(reader, p, "pinned_since", wanted, limit=MOST_PINNED)
     found: dict[str, Memory] = several(reader, memories, [keyed.key for keyed in rows])
     said = read_events(reader.connection, reader.space_id, [UUID(keyed.row.pinned_at[1]) for keyed in rows])

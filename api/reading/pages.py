@@ -2,9 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, LiteralString, Self, TypeVar
 
 import msgspec
 from psycopg import sql
@@ -14,7 +14,6 @@ from memctl.api.reading.places import OF_NO_PLACE, Places, is_anothers, limits_o
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import single_row
 from memctl.infra.readmodels.rows import decode_row, expression, load, table
 from memctl.projections.kernel import Projection, projections
 
@@ -44,6 +43,11 @@ class Condition(msgspec.Struct, frozen=True):
 
     clause: Composable
     values: tuple[Any, ...] = ()
+
+
+_LISTED = "FROM jsonb_array_elements(row->'{}') AS listed(l)"
+_NAME = "CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
+"""The locations that a row lists, by name or with when each was last seen."""
 
 
 @cache
@@ -80,11 +84,22 @@ def rows_of(
         [
             Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
             *visible_to_caller(reader, p),
-            *(located(p, places) if places else ()),
+            *(Where(p).located(places) if places else ()),
             *conditions,
         ]
     )
     return sql.SQL("(SELECT * FROM {} WHERE {}) AS those").format(table_of(reader, p), where), values
+
+
+def select(
+    reader: Reader, p: Projection[Any], query: LiteralString, *values: object, places: Places | None = None,
+    conditions: Sequence[Condition] = (), before: Sequence[object] = (), binary: bool = False, **parts: Composable,
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """What a query answers out of `{rows}`, which are those of `rows_of`. `before` and `values` are what its
+    placeholders before and behind these stand for, `parts` what stands in its other braces."""
+    rows, own = rows_of(reader, p, places, conditions)
+    asked = sql.SQL(query).format(rows=rows, **parts)
+    return reader.connection.execute(asked, [*before, *own, *values], binary=binary).fetchall()
 
 
 def either(conditions: Sequence[Condition]) -> list[Condition]:
@@ -106,66 +121,71 @@ def day_of(p: Projection[Any], name: str, latest: Composable) -> Composable:
     return sql.SQL("(to_timestamp({} / 1000000) AT TIME ZONE 'UTC')::date").format(micros)
 
 
-def equal(p: Projection[Any], name: str, value: Any) -> list[Condition]:
-    """The field is `value`; nothing to ask where that is None."""
-    return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
+class Where(tuple[Condition, ...]):
+    """Conditions on the rows of a read model, all of which hold. Each method gives them with one more; nothing more is
+    asked where its value is None, its text empty, or its places are all."""
 
+    _p: Projection[Any]
 
-def one_of(p: Projection[Any], name: str, values: Sequence[str]) -> list[Condition]:
-    """The text field is one of these."""
-    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, name)), (list(values),))]
+    def __new__(cls, p: Projection[Any], conditions: Iterable[Condition] = ()) -> Self:
+        made = super().__new__(cls, conditions)
+        made._p = p
+        return made
 
+    def also(self, *more: Condition) -> Self:
+        return type(self)(self._p, (*self, *more))
 
-def above(p: Projection[Any], name: str, value: int) -> list[Condition]:
-    """The field is more than `value`."""
-    return [Condition(sql.SQL("{} > %s").format(field_of(p, name)), (value,))]
+    def _field(self, clause: LiteralString, name: str, value: object) -> Self:
+        return self.also(Condition(sql.SQL(clause).format(field_of(self._p, name)), (value,)))
 
+    def equal(self, name: str, value: object) -> Self:
+        """The field is `value`."""
+        return self if value is None else self._field("{} = %s", name, value)
 
-def between(p: Projection[Any], name: str, since: int | None, before: int | None) -> list[Condition]:
-    """The field, in microseconds, is at or after `since` and before `before`."""
-    found = []
-    if since is not None:
-        found.append(Condition(sql.SQL("{} >= %s").format(field_of(p, name)), (since,)))
-    if before is not None:
-        found.append(Condition(sql.SQL("{} < %s").format(field_of(p, name)), (before,)))
-    return found
+    def one_of(self, name: str, values: Sequence[str]) -> Self:
+        """The text field is one of these."""
+        return self._field("{} = ANY(%s::text[])", name, list(values))
 
+    def above(self, name: str, value: int) -> Self:
+        """The field is more than `value`."""
+        return self._field("{} > %s", name, value)
 
-def within(p: Projection[Any], places: Places, *, or_everywhere: bool = False) -> list[Condition]:
-    """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
-    if places.locations is None:
-        return []
-    wanted = [*places.locations, ""] if or_everywhere else list(places.locations)
-    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
+    def between(self, name: str, since: int | None, before: int | None) -> Self:
+        """The field, in microseconds, is at or after `since` and before `before`."""
+        found = self if since is None else self._field("{} >= %s", name, since)
+        return found if before is None else found._field("{} < %s", name, before)
 
+    def holding(self, name: str, text: str) -> Self:
+        """The text field holds `text` somewhere, in any case."""
+        return self._field("strpos(lower({}), lower(%s)) > 0", name, text) if text else self
 
-_LISTED = "FROM jsonb_array_elements(row->'{}') AS listed(l)"
-_NAME = "CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
-"""The locations that a row lists, by name or with when each was last seen."""
+    def within(self, places: Places, *, or_everywhere: bool = False) -> Self:
+        """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
+        if places.locations is None:
+            return self
+        return self.one_of("location", [*places.locations, *([""] if or_everywhere else ())])
 
+    def met_in(self, places: Places) -> Self:
+        """One of the locations that the row lists is one of the project's."""
+        if places.locations is None or "locations" not in self._p.row.__struct_fields__:
+            return self
+        clause = sql.SQL(f"EXISTS (SELECT {_LISTED.format('locations')} WHERE {_NAME} = ANY(%s::text[]))")
+        return self.also(Condition(clause, (list(places.locations),)))
 
-def located(p: Projection[Any], places: Places) -> list[Condition]:
-    """The row is of one of the project's locations: was met there, where it lists several and is of none."""
-    return within(p, places) if "location" in p.row.__struct_fields__ else met_in(p, places)
+    def located(self, places: Places) -> Self:
+        """The row is of one of the project's locations: was met there, where it lists several and is of none."""
+        return self.within(places) if "location" in self._p.row.__struct_fields__ else self.met_in(places)
 
-
-def fullest(reader: Reader, p: Projection[Any], places: Places, ends: str) -> list[Condition]:
-    """Of rows that copies of a session, forks and resumed ones have in common (their field `once`), the one that goes
-    furthest by the field `ends`, of those at these places that the caller may see: they count once."""
-    rows, values = rows_of(reader, p, places)
-    clause = sql.SQL(
-        "NOT EXISTS (SELECT FROM (SELECT key AS of_key, {once} AS of_once, coalesce({ends}, 0) AS until FROM {rows})"
-        " AS copied WHERE of_once <> '' AND of_once = {once} AND (until, of_key) > (coalesce({ends}, 0), key))"
-    ).format(once=field_of(p, "once"), ends=field_of(p, ends), rows=rows)
-    return [Condition(clause, values)]
-
-
-def met_in(p: Projection[Any], places: Places) -> list[Condition]:
-    """One of the locations that the row lists is one of the project's."""
-    if places.locations is None or "locations" not in p.row.__struct_fields__:
-        return []
-    listed = _LISTED.format("locations")
-    return [Condition(sql.SQL(f"EXISTS (SELECT {listed} WHERE {_NAME} = ANY(%s::text[]))"), (list(places.locations),))]
+    def fullest(self, reader: Reader, places: Places, ends: str) -> Self:
+        """Of rows that copies of a session, forks and resumed ones have in common (their field `once`), the one that
+        goes furthest by the field `ends`, of those at these places that the caller may see: they count once."""
+        rows, values = rows_of(reader, self._p, places)
+        clause = sql.SQL(
+            "NOT EXISTS (SELECT FROM (SELECT key AS of_key, {once} AS of_once, coalesce({ends}, 0) AS until"
+            " FROM {rows}) AS copied WHERE of_once <> '' AND of_once = {once}"
+            " AND (until, of_key) > (coalesce({ends}, 0), key))"
+        ).format(once=field_of(self._p, "once"), ends=field_of(self._p, ends), rows=rows)
+        return self.also(Condition(clause, values))
 
 
 def visible_to_caller(reader: Reader, p: Projection[Any]) -> list[Condition]:
@@ -206,13 +226,12 @@ def page(
     """
     limit, by = max(1, min(limit, longest)), _ordered_by(p, order)
     before = [Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor))] if cursor is not None else []
-    rows, values = rows_of(reader, p, conditions=[*before, *conditions])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key, row, {by} FROM {rows} ORDER BY {by} DESC, key DESC LIMIT %s").format(by=by, rows=rows),
-        [*values, limit + 1],
-        binary=True,
-    ).fetchall()
-    after = _closed(found[limit - 1][2], found[limit - 1][0]) if len(found) > limit else None
+    query: LiteralString = "SELECT key, row, {by} FROM {rows} ORDER BY {by} DESC, key DESC LIMIT %s"
+    found = select(reader, p, query, limit + 1, conditions=[*before, *conditions], by=by, binary=True)
+    after = None
+    if len(found) > limit:
+        key, _, value = found[limit - 1]
+        after = base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
     rows_of_page = [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]]
     return [each for each in rows_of_page if not is_anothers(reader, each.row)], after
 
@@ -232,14 +251,7 @@ def _ordered_by(p: Projection[Any], order: str) -> Composable:
 def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition] = ()) -> int:
     """How many rows there are under these conditions, of those that the caller may see; what other members said of
     themselves, which `page` leaves out, is among them."""
-    rows, values = rows_of(reader, p, conditions=conditions)
-    return int(single_row(reader.connection, sql.SQL("SELECT count(*) FROM {}").format(rows), values)[0])
-
-
-def holding(p: Projection[Any], name: str, text: str) -> list[Condition]:
-    """The text field holds `text` somewhere, in any case; nothing to ask where that is empty."""
-    clause = sql.SQL("strpos(lower({}), lower(%s)) > 0").format(field_of(p, name))
-    return [Condition(clause, (text,))] if text else []
+    return int(select(reader, p, "SELECT count(*) FROM {rows}", conditions=conditions)[0][0])
 
 
 def one(reader: Reader, p: Projection[R], key: str) -> R | None:
@@ -263,8 +275,8 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
 
 def keys_among(reader: Reader, p: Projection[Any], keys: Sequence[str]) -> set[str]:
     """Those of the keys under which there is a row that the caller may see."""
-    rows, values = rows_of(reader, p, conditions=[Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))])
-    return {key for (key,) in reader.connection.execute(sql.SQL("SELECT key FROM {}").format(rows), values)}
+    these = Condition(sql.SQL("key = ANY(%s::text[])"), (list(keys),))
+    return {key for (key,) in select(reader, p, "SELECT key FROM {rows}", conditions=[these])}
 
 
 def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:
@@ -273,16 +285,9 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
         return []
     # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
     among = Condition(sql.SQL("key >= %s AND key < %s"), (prefix, prefix + "\U0010ffff"))
-    rows, values = rows_of(reader, p, conditions=[among])
-    found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} ORDER BY key LIMIT %s").format(rows), [*values, limit]
-    )
+    found = select(reader, p, "SELECT key FROM {rows} ORDER BY key LIMIT %s", limit, conditions=[among])
     keys = [key for (key,) in found]
     return [key for key in keys if key in several(reader, p, keys)] if reader.member else keys
-
-
-def _closed(value: int, key: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
 
 
 def _opened(cursor: str) -> tuple[int, str]:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from memctl.api.reading.views import Evidence, Json, Origin, SourceRow
+from memctl.domain.events.event import event_types
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -797,6 +798,19 @@ class EventType(Record, frozen=True, kw_only=True):
     version: int
     doc: str
     fields: list[str]
+
+
+def types_of_events() -> list[EventType]:
+    """Every type that this memctl knows."""
+    return [
+        EventType(
+            name=entry.name,
+            version=entry.version,
+            doc=" ".join(entry.doc.split("\n\n")[0].split()),
+            fields=list(entry.payload.__struct_fields__),
+        )
+        for entry in event_types().values()
+    ]
 
 
 class StrategyItem(Record, frozen=True, kw_only=True):

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from psycopg import sql
-
 from memctl.api.reading import models
-from memctl.api.reading.pages import one_of, rows_of, several
+from memctl.api.reading.pages import Where, select, several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import file_at, is_on_this_machine
@@ -28,16 +26,16 @@ def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str]
     if not wanted:
         return {}
     p = models.episodes
-    rows, values = rows_of(reader, p, conditions=[] if locations is None else one_of(p, "location", locations))
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT w.path, max((row->>'ended_at')::bigint) FROM {},"
-            " jsonb_array_elements(row->'patches') AS patch, unnest(%s::text[]) AS w(path)"
-            " WHERE patch->>'path' = w.path OR right(patch->>'path', length(w.path) + 1) = '/' || w.path GROUP BY 1"
-        ).format(rows),
-        [*values, wanted],
+    found = select(
+        reader,
+        p,
+        "SELECT w.path, max((row->>'ended_at')::bigint) FROM {rows},"
+        " jsonb_array_elements(row->'patches') AS patch, unnest(%s::text[]) AS w(path)"
+        " WHERE patch->>'path' = w.path OR right(patch->>'path', length(w.path) + 1) = '/' || w.path GROUP BY 1",
+        wanted,
+        conditions=() if locations is None else Where(p).one_of("location", locations),
     )
-    return {path: int(at) for path, at in found.fetchall() if at is not None}
+    return {path: int(at) for path, at in found if at is not None}
 
 
 def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:

@@ -15,12 +15,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
-from memctl.api.reading.places import Places
-from memctl.domain.knowledge.memory import MemoryKind
+from memctl.api.search.corpus import Corpus, Wanted
 from memctl.domain.retrieval.intent import Period
 from memctl.domain.retrieval.neighbours import lent
 from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
@@ -30,18 +29,11 @@ from memctl.infra.embedders import Embedder, Embedders, Recipe, TextsRefused, Ve
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, PointsByName, Searches
 from memctl.infra.vectors.store import EVERYWHERE, PointScope
-from memctl.projections.memory_rows import Memory
 
 log = logging.getLogger("memctl.search")
 
-CANDIDATES = 50
-"""Points asked of each source."""
-
 WHOLE = 300
 """Points asked of each source where a set is small enough to be looked through whole."""
-
-SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy")
-"""Kinds of which a project has some hundreds at most: what is settled is a candidate whatever else was said."""
 
 LENDERS = 24
 """First memories of each source's list whose neighbours become candidates too."""
@@ -67,32 +59,6 @@ _LOADING = "the embedder is still being loaded"
 WORDS_ONLY = "search goes by words alone: "
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: a text, and which memories may answer: those of the places and kinds, and of the time from
-    `since` until `before` (in microseconds). A `period` is preferred, and no limit."""
-
-    text: str
-    places: Places
-    kinds: tuple[str, ...] = ()
-    period: Period | None = None
-    since: int | None = None
-    before: int | None = None
-    settled: bool = False
-    """Whether all that is settled there is a candidate."""
-    most: int = CANDIDATES
-    """Points asked of each source."""
-
-    @property
-    def latest(self) -> int | None:
-        """`before` in milliseconds, as the store keeps them; the rows that come of it are looked at once more."""
-        return None if self.before is None else -(-self.before // 1000)
-
-    @property
-    def settled_kinds(self) -> list[MemoryKind]:
-        """Kinds of which all there is is a candidate."""
-        return [kind for kind in SETTLED if not self.kinds or kind in self.kinds] if self.settled else []
-
-
 class Switches(msgspec.Struct, frozen=True):
     """Parts of the pipeline that a measurement turns off, to see what each is worth."""
 
@@ -106,32 +72,6 @@ class Switches(msgspec.Struct, frozen=True):
 
 
 ALL_ON = Switches()
-
-
-class Corpus(Protocol):
-    """The memories that are searched, beside the vector store: those that are live, or a measurement's own."""
-
-    def collection(self) -> str:
-        """Name of their collection in the vector store."""
-
-    def recipe(self) -> Recipe | None:
-        """How its dense vectors were made; None where nothing is known of them."""
-
-    @property
-    def space(self) -> str:
-        """Name of the space that they are of."""
-
-    def alone(self) -> bool:
-        """Whether that collection holds nothing of another space."""
-
-    def point(self, memory: str) -> str:
-        """Id of a memory's point in it."""
-
-    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Memories by id; those that are gone are left out."""
-
-    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
-        """Without a vector store: those that hold most of the words."""
 
 
 class Gathered:
@@ -214,7 +154,10 @@ class Sources:
     def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
         """Candidates of every source that can be asked, by memory id."""
         gathered = Gathered()
-        asked = self._embedded(corpus.recipe(), wanted.text, gathered) if switches.meaning else None
+        asked = self._embedded(corpus.recipe(), wanted.text) if switches.meaning else None
+        if isinstance(asked, str):
+            gathered.degraded.append(WORDS_ONLY + asked)
+            asked = None
         searches = self._searches
         if searches is None:
             gathered.degraded.append(WORDS_ONLY + self._why_no_client)
@@ -230,33 +173,29 @@ class Sources:
         gathered.candidates = corpus.by_words(list(dict.fromkeys(tokens(wanted.text))), wanted)
         return gathered
 
-    def _embedded(self, recipe: Recipe | None, text: str, gathered: Gathered) -> tuple[_Meaning, Vectors] | None:
-        """The query's vector, of the model whose vectors are searched."""
+    def _embedded(self, recipe: Recipe | None, text: str) -> tuple[_Meaning, Vectors] | str:
+        """The query's vector, of the model whose vectors are searched; or why there is none."""
         if self._embedders.chosen.provider == "none":
-            gathered.degraded.append(WORDS_ONLY + "the setting `embedder` is none")
-            return None
+            return "the setting `embedder` is none"
         if recipe is None or recipe.provider == "none":
-            gathered.degraded.append(WORDS_ONLY + "no memory has a vector yet")
-            return None
+            return "no memory has a vector yet"
         meaning, rests = self._meaning, time.monotonic() < self._again_at
         if meaning is None or meaning.embedder.name != recipe.name:
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            why_not = self._why_no_embedder
             if not rests and not self._loading.locked():
                 threading.Thread(target=self._load, args=[recipe], name="load embedder", daemon=True).start()
-            return None
+            return why_not
         if rests:
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
-            return None
+            return self._why_no_embedder
         try:
             return meaning, meaning.embedder.embed_query(text)
         except TextsRefused as why:
-            gathered.degraded.append(f"{WORDS_ONLY}{why}")
+            return str(why)
         except Exception as why:  # whatever a model or its server does: words are left
             log.warning("a search goes on without meaning: %s", why)
             self._why_no_embedder = f"the embedder does not answer ({why})"
             self._again_at = time.monotonic() + _REST_S
-            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
-        return None
+            return self._why_no_embedder
 
     def _ask_vectors(
         self,

@@ -5,38 +5,29 @@ The parts that judge are pure and stand in `memctl.domain.retrieval.intent` and 
 """
 
 import contextlib
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from posixpath import basename
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-from psycopg import sql
 
-from memctl.api.queries import bugs
 from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY
-from memctl.api.reading.consolidation_status import ConsolidationStatus, standings, without_repeats
+from memctl.api.reading.consolidation_status import without_repeats
 from memctl.api.reading.evidence import events_of, evidence_of
-from memctl.api.reading.feedback import regards
 from memctl.api.reading.met_in_places import met_in_places
-from memctl.api.reading.pages import between, one_of, rows_of, several, within
+from memctl.api.reading.pages import several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.reading.staleness import stale
 from memctl.api.reading.views import Found, SearchAnswer, SourceRow, moment
-from memctl.api.search import candidates
-from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switches, Wanted
+from memctl.api.search.candidates import ALL_ON, Gathered, Sources, Switches
+from memctl.api.search.corpus import CANDIDATES, Corpus, Wanted
 from memctl.domain.events.event import Event
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
-from memctl.domain.failures.matching import held_in
-from memctl.domain.failures.signatures import errors_in
-from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.documents import named
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.speakers import said_by_named
@@ -67,14 +58,12 @@ from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.structs import carried_over
 from memctl.domain.support.text import tokens
-from memctl.infra.embedders import Embedders, Recipe
+from memctl.infra.embedders import Embedders
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.models import VectorModel
-from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
+from memctl.infra.vectors.outbox import backlog
 from memctl.projections.memories import CORRECTED, of_bug_pattern
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
-from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50
 """Results of one search: what lies behind them no one looks at, and each is read whole."""
@@ -94,9 +83,6 @@ RIVALS = 24
 DEEPER_ON_REQUEST = 2
 """How many times as many candidates are looked at for a question on request: a session's later parts rank behind the
 first parts of others."""
-
-_SCANNED = 5_000
-"""Newest memories that are looked through where there is no vector store."""
 
 _LONGEST = 2_000
 """Characters of a query that words are taken from; the embedder reads fewer."""
@@ -166,25 +152,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class RankedCorpus(candidates.Corpus, Protocol):
-    """What judging needs to know of the memories that are searched, beside what gathering does."""
-
-    def known_errors(self, query: str, places: Places) -> dict[str, float]:
-        """Memory ids of known errors that the query shows, with their likeness (0 to 1)."""
-
-    def held(self, query: str, rows: Iterable[Memory]) -> set[str]:
-        """Those of these that are known errors whose very message the query holds."""
-
-    def stale(self, rows: Iterable[Memory]) -> set[str]:
-        """Claims about files that have changed since the claim was last seen to hold."""
-
-    def regards(self, memories: Sequence[str]) -> Mapping[str, MemoryFeedback]:
-        """What people said of memories, by their id; those that nobody spoke of are left out."""
-
-    def standings(self, rows: Iterable[Memory]) -> Mapping[str, ConsolidationStatus]:
-        """How memories stand to each other, by their id; those of which nothing was recorded are left out."""
-
-
 class Ranking(msgspec.Struct, frozen=True):
     """Results with their classes, best first; the memories they are; and what had to be left out."""
 
@@ -219,7 +186,7 @@ class Engine:
     def condition(self, reader: Reader) -> list[str]:
         """What searches must do without right now, in words; empty when all is well."""
         everywhere = Places(None, "everywhere", None)
-        gathered = self._sources.gather(_Live(reader), Wanted(text="memctl", places=everywhere))
+        gathered = self._sources.gather(Corpus(reader), Wanted(text="memctl", places=everywhere))
         missing = list(gathered.degraded)
         to_write, to_embed = backlog(reader.connection, reader.live.stage2, reader.space_id)
         if to_write:
@@ -231,7 +198,7 @@ class Engine:
     def search(self, reader: Reader, question: Question) -> SearchAnswer:
         """The best memories for a question. Raises: UnknownProfile."""
         began = time.perf_counter()
-        ranking = self.rank(_Live(reader), question)
+        ranking = self.rank(Corpus(reader), question)
         return SearchAnswer(
             query=question.query,
             scope=question.places.scope,
@@ -242,7 +209,7 @@ class Engine:
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
-    def rank(self, corpus: RankedCorpus, question: Question) -> Ranking:
+    def rank(self, corpus: Corpus, question: Question) -> Ranking:
         """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
         profile_of(question.profile)
         query = question.query[:_LONGEST]
@@ -281,9 +248,9 @@ class Engine:
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
         """Signatures of known errors that a text may describe in other words, with the chance that it does (0 to 1)."""
         wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
-        found = self._sources.gather(_Live(reader), wanted).candidates
+        found = self._sources.gather(Corpus(reader), wanted).candidates
         rows: dict[str, Memory] = several(reader, models.memories, list(found))
-        held = _Live(reader).held(wanted.text, rows.values())
+        held = Corpus(reader).held(wanted.text, rows.values())
         return {row.source.key: 1.0 if id in held else relevance(found[id]) for id, row in rows.items()}
 
     def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
@@ -292,64 +259,8 @@ class Engine:
         return [found.source.key for found in self.search(reader, question).results]
 
 
-class _Live:
-    """The memories of a request's snapshot."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def collection(self) -> str:
-        model = self._model
-        return collection_of(self._reader.connection, self._reader.live.stage2, model.name if model else "")
-
-    def recipe(self) -> Recipe | None:
-        return self._model.recipe if self._model is not None else None
-
-    @cached_property
-    def _model(self) -> VectorModel | None:
-        return vector_models.models(self._reader.connection).serving
-
-    @property
-    def space(self) -> str:
-        return self._reader.space
-
-    def alone(self) -> bool:
-        return self._reader.alone
-
-    def point(self, memory: str) -> str:
-        return stored_id((self._reader.space_id, point_id(memory)))
-
-    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
-        return several(self._reader, models.memories, ids)
-
-    def known_errors(self, query: str, places: Places) -> dict[str, float]:
-        errors = errors_in(query, "", failed=False)
-        if not errors:
-            return {}
-        found = bugs.like(self._reader, errors, places)
-        return {memory_id("bug_pattern", each.pattern.signature): each.match.score for each in found[:CANDIDATES]}
-
-    def held(self, query: str, rows: Iterable[Memory]) -> set[str]:
-        ids = {row.source.key: row.id for row in rows if row.kind == "bug_pattern"}
-        patterns = several(self._reader, models.bug_patterns, list(ids)) if ids else {}
-        templates = {ids[key]: pattern.template for key, pattern in patterns.items()}
-        return held_in(query, templates)
-
-    def stale(self, rows: Iterable[Memory]) -> set[str]:
-        return stale(self._reader, rows)
-
-    def regards(self, memories: Sequence[str]) -> Mapping[str, MemoryFeedback]:
-        return regards(self._reader, memories)
-
-    def standings(self, rows: Iterable[Memory]) -> Mapping[str, ConsolidationStatus]:
-        return standings(self._reader, rows)
-
-    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
-        return _by_words(self._reader, words, wanted)
-
-
 def _chosen(
-    corpus: RankedCorpus, question: Question, meant: Understood, gathered: Gathered
+    corpus: Corpus, question: Question, meant: Understood, gathered: Gathered
 ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
     """Results with their classes, best first, and the memories they are."""
     worth = _shortlist(question, gathered)
@@ -676,41 +587,6 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
         return clipped(row.text, room)
     speaker = (f"{prompts}: ", "agent: ")[found.side] if len(sides) > 1 else ""
     return speaker + found.text
-
-
-_MIDDLING = 0.6
-"""Share of the greatest IDF that a word is given whose IDF is not known."""
-
-
-def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
-    """Without a vector store: those of the newest memories that hold most of the words, by plain matching."""
-    p = models.memories
-    places, kinds, period = wanted.places, wanted.kinds, wanted.period
-    words = [word for word in looked_for if len(word) > 1][:24]
-    if not words and period is None:
-        return {}
-    conditions = [
-        *within(p, places, or_everywhere=True),
-        *(one_of(p, "kind", kinds) if kinds else ()),
-        *between(p, "occurred_at", wanted.since, wanted.before),
-        *(between(p, "occurred_at", period.since, period.before) if period is not None and not words else ()),
-    ]
-    rows, values = rows_of(reader, p, conditions=conditions)
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT key, held FROM (SELECT key, at,"
-            " (SELECT count(*) FROM unnest(%s::text[]) AS w WHERE position(w IN said) > 0) AS held"
-            " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {rows}"
-            "  ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %s) AS newest) AS counted"
-            " WHERE held > 0 OR %s ORDER BY held DESC, at DESC LIMIT %s"
-        ).format(rows=rows),
-        [words, *values, _SCANNED, not words, 2 * CANDIDATES],
-    )
-    return {
-        # Without the index nobody knows how rare a word is: each counts as middling.
-        key: Candidate(key, words=_MIDDLING * held / math.sqrt(max(len(words), 1))).seen("words", rank, float(held))
-        for rank, (key, held) in enumerate(found, 1)
-    }
 
 
 def _why(scored: Scored, row: Memory, ranking: Ranking, whose: str) -> str:

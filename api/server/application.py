@@ -77,8 +77,7 @@ def application(
     app.include_router(
         http_hooks.routes(readers, engine, commands, CapturePolicy(commands.settings)), prefix=metrics.PREFIX
     )
-    app.include_router(_callers(), prefix=metrics.PREFIX)
-    app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
+    app.include_router(_of_callers(browsers), prefix=metrics.PREFIX)
     app.router.routes.extend(site(readers, engine, browsers, commands, timings))
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
@@ -104,21 +103,15 @@ def _probes(readers: Readers, settings: Settings) -> APIRouter:
     return router
 
 
-def _callers() -> APIRouter:
-    router = APIRouter(tags=["probes"])
+def _of_callers(browsers: Browsers) -> APIRouter:
+    router = APIRouter()
 
-    @router.get("/caller")
+    @router.get("/caller", tags=["probes"])
     def caller(request: Request) -> Response:
         """Who asks, with the scopes and projects of the key that was sent."""
         return json_of(caller_of(request))
 
-    return router
-
-
-def _tickets(browsers: Browsers) -> APIRouter:
-    router = APIRouter(tags=["viewer"])
-
-    @router.post("/tickets")
+    @router.post("/tickets", tags=["viewer"])
     def ticket(request: Request) -> Response:
         """A path that signs one browser in to the viewer, with the rights of who asks, once, within a minute."""
         return json_of({"path": f"/sign-in/{browsers.ticket(caller_of(request))}"})

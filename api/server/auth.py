@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import NotOneKey, is_open, refused
@@ -115,7 +115,8 @@ class Guard:
         async with self._turns.of(key, space) as turn:
             if turn is None:
                 self._audit.note(key, method, {"path": path}, _TOO_MUCH[0])
-                await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
+                answer = _refused(*_TOO_MUCH, goes_on=await _taken_in(headers, receive))
+                await answer(scope, receive, _hardened(send))
             else:
                 await self._answer(key, turn, scope, receive, send)
 
@@ -127,11 +128,13 @@ class Guard:
         if key:
             self._audit.note(key, scope["method"], {"path": path}, refusal[0])
         page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+        answer: Response
         if page and refusal[0] == 401:
-            await _lead(send, b"/sign-in")
+            answer = RedirectResponse("/sign-in", 303)
         else:
             goes_on = await _taken_in(headers, receive)
-            await _refuse(send, *refusal, goes_on=goes_on, as_page=page and self._proxy.there)
+            answer = _refused(*refusal, goes_on=goes_on, as_page=page and self._proxy.there)
+        await answer(scope, receive, _hardened(send))
 
     async def _answer(self, key: str, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a key. It has its turn while it is worked on: not while its body comes, nor while its answer goes."""
@@ -302,12 +305,6 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0]
 
 
-async def _lead(send: Send, to: bytes) -> None:
-    sending = _hardened(send)
-    await sending({"type": "http.response.start", "status": 303, "headers": [(b"location", to)]})
-    await sending({"type": "http.response.body", "body": b""})
-
-
 async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
     """Whether the body of a request that is refused has come in whole. A client that still sends when the connection is
     closed may never read why; one that announces too much, or is slow, is not waited for."""
@@ -322,21 +319,17 @@ async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
     return False
 
 
-async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: bool, as_page: bool = False) -> None:
-    body = orjson.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail})
-    headers = [(b"content-type", b"application/problem+json")]
+def _refused(status: int, title: str, detail: str, *, goes_on: bool, as_page: bool = False) -> Response:
+    from memctl.api.http.problems import problem  # a server of MCP alone has no use for what that imports
+
+    answer = problem(status, title, detail)
     if as_page:
         from memctl.api.viewer import render
 
-        body = render.page("sign_in.html", NOBODY, refusal=detail).encode()
-        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", render.POLICY.encode())]
-    headers.append((b"content-length", str(len(body)).encode()))
+        page = render.page("sign_in.html", NOBODY, refusal=detail)
+        answer = HTMLResponse(page, status, {"Content-Security-Policy": render.POLICY})
     if not goes_on:
-        headers.append((b"connection", b"close"))
+        answer.headers["Connection"] = "close"
     if status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
-    elif status in (429, 503):
-        headers.append((b"retry-after", b"2"))
-    sending = _hardened(send)
-    await sending({"type": "http.response.start", "status": status, "headers": headers})
-    await sending({"type": "http.response.body", "body": body})
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="memctl"'
+    return answer

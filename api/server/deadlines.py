@@ -93,7 +93,11 @@ class Deadline:
         self._overdue[task] = question
         task.add_done_callback(self._ended)
         log.error("%s %s had no answer after %.0f s; it is ended", *route_of(scope["method"], scope), allowed)
-        await _refuse(scope, receive, send, allowed)
+        refusal = problem(
+            503, "Service Unavailable", f"no answer within {allowed:.0f} s",
+            hint="the log of the API names the question; what was to be written may be sent again under its key",
+        )  # fmt: skip
+        await refusal(scope, receive, send)
 
     def unended_s(self) -> float:
         """For how long a thread has gone on that was to end; 0 where none does. What only waits for a thread, and what
@@ -105,16 +109,6 @@ class Deadline:
         del self._overdue[task]
         if not task.cancelled():
             task.exception()  # Overdue, or whatever it made of that: nobody waits for it
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, allowed: float) -> None:
-    answer = problem(
-        503,
-        "Service Unavailable",
-        f"no answer within {allowed:.0f} s",
-        hint="the log of the API names the question; what was to be written may be sent again under its key",
-    )
-    await answer(scope, receive, send)
 
 
 class Pulse:

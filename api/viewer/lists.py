@@ -105,7 +105,8 @@ def as_csv(a_list: List, items: Iterator[Any]) -> str:
     writer = csv.writer(written, quoting=csv.QUOTE_ALL)  # some spreadsheets part cells by other marks than commas
     writer.writerow([a_list.name, "project", *(column.label for column in a_list.columns)])
     for item in items:
-        cells = [a_list.about(item), _project_of(item), *(column.of(item) for column in a_list.columns)]
+        project = ", ".join(item.projects) if isinstance(item, BugHit) else item.project or ""
+        cells = [a_list.about(item), project, *(column.of(item) for column in a_list.columns)]
         writer.writerow([_inert(cell) for cell in cells])
     return written.getvalue()
 
@@ -130,22 +131,13 @@ def ranges(today: date, kept: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     ] or [("all", urlencode(rest), False)]
 
 
-def _project_of(item: Any) -> str:
-    return ", ".join(item.projects) if isinstance(item, BugHit) else item.project or ""
-
-
 # --- the lists ---
 
 
 def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
-    since, before = wanted.since, wanted.before
-    text, agent = wanted.given["text"], wanted.given["agent"]
-    page = memories.sessions_by(
-        reader, wanted.places, wanted.order, since=since, before=before, text=text, agent=agent, limit=limit,
-        cursor=cursor,
-    )  # fmt: skip
-    among = memories.among_sessions(wanted.places, since, before, text, agent)
-    return Found(page.items, page.next, lambda: total(reader, models.sessions, among))
+    asked = memories.SessionFilter(wanted.since, wanted.before, wanted.given["text"], wanted.given["agent"])
+    page = memories.sessions_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
+    return Found(page.items, page.next, lambda: total(reader, models.sessions, asked.conditions(wanted.places)))
 
 
 def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
@@ -174,8 +166,9 @@ def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
     skip = _whole(cursor)
     answer = bugs.known(reader, wanted.places, asked, order=wanted.order, limit=limit + 1, skip=skip)
     after = str(skip + limit) if len(answer.hits) > limit else None
-    among = asked.conditions(wanted.places)
-    return Found(answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, among))
+    return Found(
+        answer.hits[:limit], after, lambda: total(reader, models.bug_patterns, asked.conditions(wanted.places))
+    )
 
 
 def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:

@@ -49,27 +49,9 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
-        when=when,
-        to_the_second=to_the_second,
-        until=until,
-        size=size,
-        part=part,
-        count=count,
-        much=much,
-        place=place,
-        apart=apart,
-        pretty=pretty,
-        marked=marked,
-        brief=brief,
-        plain=plain,
-        linked=linked,
-        unmarked=unmarked,
-        worth_showing=worth_showing,
-    )
-    made.filters.update(
-        laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
-    )
+    own = (when, to_the_second, until, size, part, count, much, place, apart, pretty, marked, brief, plain, linked)
+    more = (unmarked, worth_showing, laid_out, span, ticked, found)
+    made.filters.update({each.__name__: each for each in (*own, *more)}, acts=commands_somebody, digest=quote_hash)
     made.globals.update(LEVELS=LEVELS, fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 
@@ -91,28 +73,23 @@ def shown(value: object) -> object:
 
 def when(at: str | datetime | None) -> Markup | str:
     """A moment as people read it, in UTC, with the exact one on hovering; empty for none."""
-    if not at:
-        return ""
-    moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
-    moment = moment.astimezone(UTC)
-    words = f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M}"
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
+    shown = Markup('<time datetime="{0}" title="{0}">{1:%-d %b %Y %H:%M}</time>')
+    return shown.format((moment := _moment(at)).isoformat(), moment) if at else ""
 
 
 def to_the_second(at: str | datetime | None) -> Markup | str:
     """A moment as `when` shows it, with its seconds."""
-    if not at:
-        return ""
-    moment = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
-    return Markup('<time class="exact" datetime="{0}" title="{0}">{1}</time>').format(
-        moment.isoformat(), f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M:%S}"
-    )
+    shown = Markup('<time class="exact" datetime="{0}" title="{0}">{1:%-d %b %Y %H:%M:%S}</time>')
+    return shown.format((moment := _moment(at)).isoformat(), moment) if at else ""
 
 
 def until(begun: str | datetime, ended: str | datetime) -> str:
     """How long it is from the one moment to the other: `12 min`."""
-    first, last = (at if isinstance(at, datetime) else datetime.fromisoformat(at) for at in (begun, ended))
-    return span(max((last - first).total_seconds(), 0.0))
+    return span(max((_moment(ended) - _moment(begun)).total_seconds(), 0.0))
+
+
+def _moment(at: str | datetime) -> datetime:
+    return (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
 
 
 def count(number: float) -> str:
@@ -122,29 +99,20 @@ def count(number: float) -> str:
 def apart(session: SessionItem, sessions: Sequence[SessionItem]) -> str:
     """What distinguishes a session from others of these that are called the same: what was asked last, or first, or how
     it ended; empty where none is called so, or nothing differs."""
-    same = [each for each in sessions if _called(each) == _called(session)]
-    for words in (_asked_last, _asked_first, _ended) if len(same) > 1 else ():
-        said = words(session)
-        if said and sum(words(each) == said for each in same) == 1:
-            return said
-    return ""
+    called = session.title or session.first_prompt
+    same = [_words(each) for each in sessions if (each.title or each.first_prompt) == called]
+    own = enumerate(_words(session) if len(same) > 1 else ())
+    return next((words for at, words in own if words and sum(each[at] == words for each in same) == 1), "")
 
 
-def _called(session: SessionItem) -> str:
-    return session.title or session.first_prompt
-
-
-def _asked_last(session: SessionItem) -> str:
-    return f"asked last: {session.last_prompt}" if session.last_prompt else ""
-
-
-def _asked_first(session: SessionItem) -> str:
-    return f"asked: {session.first_prompt}" if session.title and session.first_prompt else ""
-
-
-def _ended(session: SessionItem) -> str:
-    _, ended, words = session.summary.partition("It ended with: ")
-    return f"ended with: {words}" if ended else ""
+def _words(session: SessionItem) -> tuple[str, str, str]:
+    """What was asked last of a session, and first, and how it ended; empty where that is not known."""
+    last, first, ended = session.last_prompt, session.first_prompt, session.summary.partition("It ended with: ")[2]
+    return (
+        f"asked last: {last}" if last else "",
+        f"asked: {first}" if session.title and first else "",
+        f"ended with: {ended}" if ended else "",
+    )
 
 
 def place(rank: int) -> str:

@@ -11,11 +11,12 @@ from datetime import UTC, date, datetime
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import URL
 from starlette.exceptions import HTTPException
@@ -38,9 +39,9 @@ from memctl.api.queries.explain import explain
 from memctl.api.queries.turns import position_of, timeline, turn_with, turns_and_headings
 from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
-from memctl.api.reading.counts import Counts, EngineState, Stats
+from memctl.api.reading.counts import Counts, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import Keyed, equal, one, within
+from memctl.api.reading.pages import Keyed, Where, one
 from memctl.api.reading.pages import page as page_of
 from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
@@ -74,8 +75,6 @@ MOST_PROJECTS = 60
 
 MOST_ROUTES = 15
 """Of the API and the viewer, whose times are shown."""
-
-_EPISODES = models.episodes
 
 _TITLES = {404: "Not found", 422: "This cannot be shown", 500: "This did not work", 503: "Not now"}
 """Of pages that say why there is no other, by the status of HTTP."""
@@ -284,7 +283,8 @@ class _Pages:
             )
             now = datetime.now(UTC)
             whole = reach(reader, places, now)
-            if not (since or before) and 1 < _lanes(reader, places) <= MOST_LANES:
+            lanes = 1 if places.project else len(projects_of(reader).all)  # that show all that was worked on
+            if not (since or before) and 1 < lanes <= MOST_LANES:
                 since = Micros(whole[0])
             found = activity(reader, places, now, since=since, before=before, limit=MOST_LANES)
             work = drawn(found, whole)
@@ -297,7 +297,7 @@ class _Pages:
                 claims=claims.insights(reader, places, limit=6).items,
                 bugs=_fixed(reader, places, 4),
                 figures=None if asked is None else self._figures(reader, places),
-                waiting=self._waiting(reader) if caller.owner else 0,
+                waiting=self._kept(reader, "waiting", lambda: corrections.count_waiting(reader)) if caller.owner else 0,
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,
             )
@@ -480,17 +480,17 @@ class _Pages:
         )  # fmt: skip
 
     def projects(self, reader: Reader, request: Request) -> Draw:
-        known, after = projects_of(reader).all, _number(request, "after")
-        shown = known[after : after + MOST_PROJECTS]
-        return self._page(
-            request,
-            "projects.html",
-            projects=self._listed(reader, shown),
-            waiting=corrections.checkouts(projects_of(reader)),
-            count=len(known),
-            after=after,
-            next=after + len(shown),
-        )
+        return self._projects(reader, caller_of(request), _number(request, "after"), project=_project(request))
+
+    def _projects(self, reader: Reader, caller: Caller, after: int = 0, *, project: str, but: str = "") -> Draw:
+        """The page of projects from that one on, without the checkout `but` among those that wait."""
+        known = projects_of(reader)
+        shown = known.all[after : after + MOST_PROJECTS]
+        return partial(
+            render.page, "projects.html", caller, projects=self._listed(reader, shown),
+            waiting=corrections.checkouts(known, but=but), count=len(known.all), after=after, next=after + len(shown),
+            at="projects", project=project,
+        )  # fmt: skip
 
     def said_of_project(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said whether the checkout at `root` is of `project`."""
@@ -499,17 +499,7 @@ class _Pages:
         asked = {"project": root, "by": "user"} | ({"into": into} if yes else {})
         name = "merge-projects" if yes else "split-project"
         self._handler.carry_out(name, msgspec.json.encode(asked), f"{key[:64]} {name}", caller)
-
-        def look(reader: Reader) -> str:
-            known = projects_of(reader)
-            shown = self._listed(reader, known.all[:MOST_PROJECTS])
-            waiting = corrections.checkouts(known, but=root)
-            return render.page(
-                "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
-                next=len(shown), at="projects", project=ANYWHERE,
-            )  # fmt: skip
-
-        return self._readers.read(look, caller)
+        return self._readers.read(lambda reader: self._projects(reader, caller, project=ANYWHERE, but=root), caller)()
 
     def project(self, reader: Reader, request: Request) -> Draw:
         asked = project_asked(reader, request.path_params["name"], None)
@@ -521,14 +511,16 @@ class _Pages:
         name = "engine_live.html" if request.query_params.get("part") == "live" else "engine.html"
 
         def look(reader: Reader) -> Draw:
-            everywhere = Places(None, "asked", None)
-            by_kind = self._by_kind(reader)
+            counts = self._counts(reader, Places(None, "asked", None))
+            kinds, levels = self._kept(
+                reader, "by kind", lambda: (figures.memories_by_kind(reader), figures.claims_by_level(reader))
+            )
             return self._page(
                 request,
                 name,
-                stats=_all_of(self._counts(reader, everywhere), stats.state(reader)),
-                kinds=by_kind.kinds,
-                levels=by_kind.levels,
+                stats=Stats(**asdict(counts), **asdict(stats.state(reader))),
+                kinds=kinds,
+                levels=levels,
                 replays=rebuilds.progress(reader.connection, 5),
                 troubles=troubles(health(reader, asked)),
                 missing=[] if asked.vectors or VECTOR_STORE in asked.mute else self._engine.condition(reader),
@@ -548,10 +540,17 @@ class _Pages:
     def _figures(self, reader: Reader, places: Places) -> list[tuple[str, str]]:
         """What there is of these places, and all events where these are all places: a word and a number each."""
         counts = self._counts(reader, places)
-        if places.locations is None:
-            held, events = counts.read_models, counts.events.total
-        else:
-            held, events = self._held(reader, places), 0
+        held, events = counts.read_models, counts.events.total
+        if places.locations is not None:
+            both = (models.sessions, models.memories)
+            held, events = (
+                self._kept(
+                    reader,
+                    ("held", places),
+                    lambda: {p.name: rows_within(reader, p, Where(p).within(places)) for p in both},
+                ),
+                0,
+            )
         totals = counts.totals
         found = [
             ("sessions", f"{held['sessions']:,}"),
@@ -560,14 +559,6 @@ class _Pages:
             ("memories", f"{held['memories']:,}"),
         ]
         return [*found, ("events", f"{events:,}")] if events else found
-
-    def _held(self, reader: Reader, places: Places) -> dict[str, int]:
-        """How many sessions and memories there are of these places, counted as `_counts` are."""
-        return self._kept(
-            reader,
-            ("held", places),
-            lambda: {p.name: rows_within(reader, p, within(p, places)) for p in (models.sessions, models.memories)},
-        )
 
     def _listed(self, reader: Reader, shown: Sequence[Project]) -> list[tuple[ProjectItem, int, int]]:
         """Projects, each with how many sessions and memories it has; counted as `_counts` are."""
@@ -578,27 +569,10 @@ class _Pages:
         )
         return [(each, _sum_of(sessions, each), _sum_of(memories, each)) for each in project.listed(shown)]
 
-    def _waiting(self, reader: Reader) -> int:
-        """How much waits for a person, counted as `_counts` are."""
-        return self._kept(reader, "waiting", lambda: corrections.count_waiting(reader))
-
-    def _by_kind(self, reader: Reader) -> _ByKind:
-        """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
-        return self._kept(
-            reader,
-            "by kind",
-            lambda: _ByKind(figures.memories_by_kind(reader), figures.claims_by_level(reader)),
-        )
-
     def _page(self, request: Request, name: str, **values: object) -> Draw:
         """What draws the template with these values, once the reader is given back."""
         at = request.url.path.split("/")[1]
         return partial(render.page, name, caller_of(request), **values, at=at, project=_project(request))
-
-
-class _ByKind(NamedTuple):
-    kinds: list[tuple[str, int]]
-    levels: list[tuple[str, int]]
 
 
 def _sum_of(by_place: Mapping[str, int], of: ProjectItem) -> int:
@@ -609,10 +583,6 @@ def _fixed(reader: Reader, places: Places, most: int) -> list[BugHit]:
     """Errors with a fix that is known to have held, those that were mended most often first."""
     asked = bugs.known(reader, places, bugs.BugFilter(open=False), limit=most + 2, whole=False)
     return [hit for hit in asked.hits if hit.solution][:most]
-
-
-def _all_of(counts: Counts, state: EngineState) -> Stats:
-    return Stats(**msgspec.structs.asdict(counts), **msgspec.structs.asdict(state))
 
 
 def _names(reader: Reader) -> list[str]:
@@ -647,18 +617,10 @@ def _places(reader: Reader, request: Request) -> Places:
     return places_of(reader, _project(request))
 
 
-def _lanes(reader: Reader, places: Places) -> int:
-    """How many lanes show all that was worked on."""
-    return 1 if places.project else len(projects_of(reader).all)
-
-
 def _episodes_of(reader: Reader, session: SessionItem) -> Sequence[Keyed[EpisodeRow]]:
     """What a session worked on, the newest first."""
-    of_it = [
-        *within(_EPISODES, Places(None, "asked", tuple(session.locations))),
-        *equal(_EPISODES, "stream", session.stream),
-    ]
-    return page_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]
+    there = Where(models.episodes).within(Places(None, "asked", tuple(session.locations)))
+    return page_of(reader, models.episodes, "started_at", there.equal("stream", session.stream), limit=50)[0]
 
 
 def _number(request: Request, name: str) -> int:

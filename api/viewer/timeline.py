@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -28,6 +29,9 @@ LAST_S = 253_402_300_799
 """The last second that a calendar has: what somebody's clock said may lie there."""
 
 STEPS = (("day", 1), ("week", 7), ("month", 30), ("quarter", 91), ("year", 365))
+
+
+T = TypeVar("T", WorkSpan, FixedError, LearntClaim)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -67,15 +71,7 @@ class Timeline(msgspec.Struct, frozen=True):
 
 def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
     """What is drawn of an answer; `reach` is when all work began and ended, in microseconds."""
-    spans: dict[str, list[WorkSpan]] = defaultdict(list)
-    for span in found.spans:
-        spans[span.project].append(span)
-    fixes: dict[str, list[FixedError]] = defaultdict(list)
-    for fix in found.fixes:
-        fixes[fix.project].append(fix)
-    claims: dict[str, list[LearntClaim]] = defaultdict(list)
-    for claim in found.claims:
-        claims[claim.project].append(claim)
+    spans, fixes, claims = _by_project(found.spans), _by_project(found.fixes), _by_project(found.claims)
     at, whole = _Scale(found.since, found.before), (reach[0] // 1_000_000, reach[1] // 1_000_000)
     shown = (_seconds(found.since), _seconds(found.before))
     names = sorted(spans, key=lambda name: (-sum(span.prompts for span in spans[name]), name))
@@ -88,6 +84,13 @@ def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
         ticks=_ticks(found.since, found.before),
         ways=[*_ways(*shown), ("all", _query(*whole), shown[0] <= whole[0] and shown[1] >= whole[1])],
     )
+
+
+def _by_project(items: Iterable[T]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = defaultdict(list)
+    for each in items:
+        found[each.project].append(each)
+    return found
 
 
 class _Scale:

@@ -117,7 +117,7 @@ class CommandHandler:
 
         def look(reader: Reader) -> Done | None:
             found = read_events(reader.connection, reader.space_id, [event_id_of(reader.space_id, key)])
-            return next((_done(event, event.position, "duplicate") for event in found.values()), None)
+            return next((_done(id, event, event.position, "duplicate") for id, event in found.items()), None)
 
         return self._readers.read(look, caller)
 
@@ -205,27 +205,22 @@ class CommandHandler:
             except MemctlError:
                 if before is None or not meant:
                     raise
-                return _done(before, before.position, "duplicate")
+                return _done(delivery, before, before.position, "duplicate")
             if caller.projects is not None:
                 event = confined(event)
             (prepared,) = writer.prepare([event]).events
             if before is not None:
                 if not _repeated(before.payload, prepared.payload, meant):
                     raise KeyReused
-                return _done(before, before.position, "duplicate")
+                return _done(delivery, before, before.position, "duplicate")
             (appended,) = writer.append([prepared])
             if appended.status == "new":
                 self._still_there(connection, asked, caller)
         writer.wake()
-        return Done(
-            event_id=str(delivery),
-            type=prepared.type,
-            stream=prepared.stream,
-            position=appended.position,
-            # Its key may be that of a command whose event was erased: it stays so.
-            status="new" if appended.status == "new" else "forgotten",
-            recorded=msgspec.to_builtins(prepared.payload) if appended.status == "new" else {},
-        )
+        if appended.status == "new":
+            return _done(delivery, prepared, appended.position, "new")
+        # Its key is that of a command whose event was erased: it stays so.
+        return msgspec.structs.replace(_done(delivery, prepared, appended.position, "forgotten"), recorded={})
 
 
 def _cited(connection: Connection, space_id: int, id: str) -> list[Event]:
@@ -262,9 +257,9 @@ def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
     return all(was == given or given in meant for was, given in fields)
 
 
-def _done(event: Event, position: Position, status: str) -> Done:
+def _done(delivery: UUID, event: Event | NewEvent, position: Position, status: str) -> Done:
     return Done(
-        event_id=str(event.delivery_id),
+        event_id=str(delivery),
         type=event.type,
         stream=event.stream,
         position=position,

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread, unlooked
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, NotTaken, WriteResult, Writers
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, NotTaken, WriteResult, Writers
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -46,15 +46,8 @@ class PendingDelivery:
 
     delivery: Delivery
     answer: asyncio.Future[Acknowledgement]
-    gone: Callable[[], bool]
-    give_room: Callable[[], None]
-
-
-def _stays() -> bool:
-    return False
-
-
-def _nothing() -> None: ...
+    gone: Callable[[], bool] = lambda: False
+    give_room: Callable[[], None] = lambda: None
 
 
 class Committer(WatchedThread):
@@ -64,9 +57,9 @@ class Committer(WatchedThread):
         self,
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
-        reader: TranscriptReader | None = None,
-        open_writer: Callable[[Settings], EventSink] = IngestWriter,
-        suspects: Suspects | None = None,
+        reader: TranscriptReader,
+        open_writer: Callable[[Settings], EventSink],
+        suspects: Suspects,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable. For a delivery that an
         earlier door hung on alone no file is looked at; one that hung a door so is refused."""
@@ -84,25 +77,23 @@ class Committer(WatchedThread):
         self.empty: dict[str, str] = {}
         """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
         self.empty_count = 0
-        self._alone = suspects.alone if suspects is not None else set[str]()
-        self._aside = suspects.aside if suspects is not None else set[str]()
+        self._alone, self._aside = suspects.alone, suspects.aside
 
     async def commit(
         self,
         delivery: Delivery,
-        gone: Callable[[], bool] = _stays,
-        give_room: Callable[[], None] = _nothing,
+        gone: Callable[[], bool],
+        give_room: Callable[[], None],
     ) -> Acknowledgement:
         """Queue a delivery; returns once it is durable, or with the reason why it is not."""
-        waiting = PendingDelivery(delivery, self._loop.create_future(), gone, give_room)
-        with self._changed:
-            self._waiting.append(waiting)
-            self._changed.notify()
-        return await waiting.answer
+        (answer,) = await self._answers([PendingDelivery(delivery, self._loop.create_future(), gone, give_room)])
+        return answer
 
     async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
         """Queue deliveries as one group, up to `append_batch` of them; returns once each has its answer."""
-        waiting = [PendingDelivery(each, self._loop.create_future(), _stays, _nothing) for each in deliveries]
+        return await self._answers([PendingDelivery(each, self._loop.create_future()) for each in deliveries])
+
+    async def _answers(self, waiting: Sequence[PendingDelivery]) -> list[Acknowledgement]:
         with self._changed:
             self._waiting.extend(waiting)
             self._changed.notify()
@@ -220,9 +211,8 @@ class Committer(WatchedThread):
         for start in range(0, len(events), AT_ONCE):
             part = slice(start, start + AT_ONCE)
             _count(owners[part], writer.record(events[part]))
-        if self._reader is not None:
-            for file, begins in named:
-                self._reader.read(file, neighbours=begins, space=space)
+        for file, begins in named:
+            self._reader.read(file, neighbours=begins, space=space)
         return answers
 
     def _answer_all(self, group: Sequence[PendingDelivery], answer: Acknowledgement) -> None:

@@ -24,6 +24,7 @@ from typing import Any, Protocol, cast
 
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer
 from memctl.api.write.hang_watch import Suspects, watch
+from memctl.api.write.ingest_writer import EventSink, IngestWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Folders, write_private
@@ -76,9 +77,8 @@ class DoorClosed(MemctlError):
 class Capacity:
     """How much more the door may hold. Used on the event loop only."""
 
-    def __init__(self, deliveries: int = MOST_WAITING, size: int = MOST_WAITING_BYTES) -> None:
-        self._deliveries = deliveries
-        self._bytes = size
+    def __init__(self) -> None:
+        self._deliveries, self._bytes = MOST_WAITING, MOST_WAITING_BYTES
 
     def take(self, size: int) -> Callable[[], None] | None:
         """Room for one delivery and what gives it back (once, however often it is called); None where there is none."""
@@ -103,7 +103,7 @@ class DeliverySink(Protocol):
     (`memctl.api.write.relay`)."""
 
     async def commit(
-        self, delivery: Delivery, gone: Callable[[], bool] = ..., give_room: Callable[[], None] = ...
+        self, delivery: Delivery, gone: Callable[[], bool], give_room: Callable[[], None]
     ) -> Acknowledgement: ...
 
     def drop_abandoned(self) -> bool: ...
@@ -112,21 +112,10 @@ class DeliverySink(Protocol):
 class Door:
     """The conversations with clients."""
 
-    def __init__(
-        self,
-        sink: DeliverySink,
-        capacity: Capacity | None = None,
-        *,
-        committer: Committer | None = None,
-        reader: TranscriptReader | None = None,
-    ) -> None:
+    def __init__(self, sink: DeliverySink, committer: Committer, reader: TranscriptReader) -> None:
         """`committer` and `reader` are the threads behind it, of which it says how they stand."""
-        self._sink = sink
-        self._reader = reader
-        self._committer = committer
-        threads = {"a delivery": committer, "a transcript": reader}
-        self._threads = {what: each for what, each in threads.items() if each is not None}
-        self._capacity = capacity or Capacity()
+        self._sink, self._committer, self._reader = sink, committer, reader
+        self._capacity = Capacity()
         self._conversations: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -167,14 +156,7 @@ class Door:
     async def _take(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Take the delivery of that header. False where nothing can follow on this connection."""
         if line == b"\n":  # somebody asks whether a door is here
-            now = time.monotonic()
-            steps = {what: now - since for what, each in self._threads.items() if (since := each.at_since) is not None}
-            unread = self._reader.passed_over() | self._reader.unread if self._reader is not None else {}
-            empty = dict(self._committer.empty) if self._committer is not None else {}
-            said: Acknowledgement = {"ok": True, "steps": steps, "unread": _shown(unread), "unread_count": len(unread)}
-            said["empty"] = _shown(dict(reversed(empty.items())))
-            said["empty_count"] = self._committer.empty_count if self._committer is not None else 0
-            await _answer(writer, said)
+            await _answer(writer, self._standing())
             return True
         try:
             delivery, size = decode_header(line)
@@ -198,6 +180,19 @@ class Door:
         await _answer(writer, answer)
         return True
 
+    def _standing(self) -> Acknowledgement:
+        """What both threads are at, and what they could not read."""
+        now, threads = time.monotonic(), {"a delivery": self._committer, "a transcript": self._reader}
+        unread, empty = self._reader.passed_over() | self._reader.unread, dict(self._committer.empty)
+        return {
+            "ok": True,
+            "steps": {what: now - since for what, each in threads.items() if (since := each.at_since) is not None},
+            "unread": _shown(unread),
+            "unread_count": len(unread),
+            "empty": _shown(dict(reversed(empty.items()))),
+            "empty_count": self._committer.empty_count,
+        }
+
 
 def run_door(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; deliveries under way are answered first, within STOP_WITHIN_S.
@@ -210,7 +205,8 @@ def run_door(settings: Settings) -> None:
     path = settings.door_socket or _own_place(Folders(settings.data_dir))
     with alone(path):
         ready_spool(settings.data_dir)
-        asyncio.run(_serve(settings, path))
+        spool = settings.data_dir / "spool"
+        asyncio.run(serve(settings, path, spool, IngestWriter, lambda committer, _: committer, _drain_spool(spool)))
 
 
 def _own_place(places: Folders) -> Path:
@@ -250,36 +246,30 @@ def alone(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-async def _serve(settings: Settings, path: Path) -> None:
-    loop = asyncio.get_running_loop()
-    suspects = Suspects(settings.data_dir / "spool")
-    reader = TranscriptReader(settings, suspects=suspects)
-    committer = Committer(settings, loop, reader, suspects=suspects)
-    committer.start()
-    reader.start()
-    door = Door(committer, committer=committer, reader=reader)
-    watched = asyncio.create_task(watch(suspects, committer, reader))
-    deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
-    watched.cancel()
-    await stop_threads(committer, reader, deadline)
-
-
-async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> float:
-    """Let clients in, and run what goes on beside, until SIGTERM or SIGINT; then answer what is under way.
-
-    Returns the moment of the loop's clock by which everything has to have ended.
-    """
+async def serve(
+    settings: Settings,
+    path: Path,
+    spool: Path,
+    open_writer: Callable[[Settings], EventSink],
+    sink_of: Callable[[Committer, TranscriptReader], DeliverySink],
+    beside: Callable[[Committer], Coroutine[Any, Any, None]],
+) -> None:
+    """Let clients in, and run what goes on beside, until SIGTERM or SIGINT; then answer what is under way, and end both
+    threads, within `STOP_WITHIN_S`."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    try:
-        server = await _listen(door, path)
-    except BaseException:
-        beside.close()
-        raise
+    suspects = Suspects(spool)
+    reader = TranscriptReader(settings, open_writer, suspects)
+    committer = Committer(settings, loop, reader, open_writer, suspects)
+    committer.start()
+    reader.start()
+    watched = asyncio.create_task(watch(suspects, committer, reader))
+    door = Door(sink_of(committer, reader), committer, reader)
+    server = await _listen(door, path)
     ours = _identity(path)
-    task = asyncio.create_task(beside)
+    task = asyncio.create_task(beside(committer))
     try:
         await stop.wait()
     finally:
@@ -290,15 +280,11 @@ async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> fl
     task.cancel()
     deadline = loop.time() + STOP_WITHIN_S
     await door.close(STOP_WITHIN_S)
-    return deadline
-
-
-async def stop_threads(committer: Committer, reader: TranscriptReader, deadline: float) -> None:
-    """Have both threads end, and wait for the committer until the deadline."""
+    watched.cancel()
     reader.stop()
     committer.stop()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(committer.ended.wait(), deadline - asyncio.get_running_loop().time())
+        await asyncio.wait_for(committer.ended.wait(), deadline - loop.time())
 
 
 async def _listen(door: Door, path: Path) -> asyncio.Server:
@@ -346,16 +332,20 @@ def _hung_up(writer: asyncio.StreamWriter) -> bool:
     return bool(look.poll(0))
 
 
-async def _drain_spool(committer: Committer, folder: Path) -> None:
-    """Commit what hooks left on disk while nobody listened. Its id makes each count once."""
-    reported: set[str] = set()
-    while True:
-        try:
-            sweep(folder)
-            await drain(committer, folder, reported)
-        except Exception:
-            log.exception("the spool could not be drained")
-        await asyncio.sleep(SPOOL_EVERY_S)
+def _drain_spool(folder: Path) -> Callable[[Committer], Coroutine[Any, Any, None]]:
+    """Commits what hooks left on disk while nobody listened. Its id makes each count once."""
+
+    async def draining(committer: Committer) -> None:
+        reported: set[str] = set()
+        while True:
+            try:
+                sweep(folder)
+                await drain(committer, folder, reported)
+            except Exception:
+                log.exception("the spool could not be drained")
+            await asyncio.sleep(SPOOL_EVERY_S)
+
+    return draining
 
 
 async def drain(committer: Committer, folder: Path, reported: set[str]) -> bool:

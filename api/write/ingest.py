@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -444,7 +444,8 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
                     reading.account.refuse(path, 0, why)
                 return
             format = reader(path)
-            begin = None if reading.watch is None else partial(_begin, reading.watch, path)
+            watch = reading.watch
+            begin = None if watch is None else lambda number: "" if watch.begin(path, number) else HUNG
             start = transcript.resume(reading.known.get(checkpoints.name_of(path), START), format)
             if start.offset and start.offset == transcript.size:
                 reading.unchanged += 1
@@ -461,10 +462,6 @@ def _brought(event: NewEvent) -> NewEvent:
     if isinstance(payload, SessionStarted) and payload.repository:
         payload = msgspec.structs.replace(payload, brought=True)
     return msgspec.structs.replace(event, payload=payload, brought=True)
-
-
-def _begin(watch: Watch, path: Path, number: int) -> str:
-    return "" if watch.begin(path, number) else HUNG
 
 
 RESTS_S = 3_600

@@ -130,23 +130,16 @@ class IngestWriter(EventWriter):
         with outages():
             return checkpoints.load_all(self.connection, self.space_id)
 
-    def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
-        """Redact and append, and note how far files were read; what is returned is committed.
+    def record(self, events: Sequence[NewEvent]) -> WriteResult:
+        """Redact and append, in one transaction; what is returned is committed.
 
         Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
         """
-        return self.write(self.prepare(events), reached)
-
-    def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
-        """Append what was prepared, in one transaction; what is returned is committed.
-
-        Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
-        """
-        appended = self._append(prepared.events, reached or {})
-        return self._recorded(prepared, appended, {})
+        prepared = self.prepare(events)
+        return self._recorded(prepared, self._append(prepared.events, {}), {})
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
-        """As `write`, but events that Postgres refuses are left out and reported.
+        """As `record` does, but events that Postgres refuses are left out and reported.
 
         The others are then appended in several transactions, and `reached` is noted with the last. On this machine
         many events wait until those before them are folded (`memctl.infra.backpressure`). Raises:

@@ -23,8 +23,7 @@ import orjson
 
 from memctl.api.client import SPACE, answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
-from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ready_spool, serve, stop_threads
-from memctl.api.write.hang_watch import Suspects, watch
+from memctl.api.write.door import SPOOL_EVERY_S, alone, drain, ready_spool, serve
 from memctl.api.write.remote_writer import CHECKPOINTS, RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -114,8 +113,8 @@ class Spooling:
     async def commit(
         self,
         delivery: Delivery,
-        gone: Callable[[], bool] = lambda: False,
-        give_room: Callable[[], None] = lambda: None,
+        gone: Callable[[], bool],
+        give_room: Callable[[], None],
     ) -> Acknowledgement:
         """Returns once the delivery is on disk, or with the reason why it is not."""
         answer = await asyncio.get_running_loop().run_in_executor(self._writing, self._keep, delivery)
@@ -127,11 +126,10 @@ class Spooling:
 
     def _keep(self, delivery: Delivery) -> Acknowledgement:
         observed = without_unsaved(parse(delivery, looks=False), self._policy)  # where and when, not who
-        if observed.kind == "off":
-            for file in observed.transcripts:
-                self._reader.read(file)
-            return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
-        if not (observed.events or observed.transcripts or observed.why):
+        off = observed.kind == "off"
+        for file in observed.transcripts if off else ():
+            self._reader.read(file)
+        if off or not (observed.events or observed.transcripts or observed.why):
             return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -151,23 +149,16 @@ class _Relay:
         self._checkpoints = checkpoints
 
     async def run(self, door: Path, api: Path, token: str) -> None:
-        loop = asyncio.get_running_loop()
-        wake = asyncio.Event()
-        suspects = Suspects(self._places.spool)
-        reader = TranscriptReader(self._settings, self._opened, suspects)
-        committer = Committer(self._settings, loop, reader, self._opened, suspects)
-        committer.start()
-        reader.start()
-        watched = asyncio.create_task(watch(suspects, committer, reader))
+        wake, spool = asyncio.Event(), self._places.spool
         asking = Asking(self._settings, self._notes, token)
         # Whoever holds the door's lock is the only relay here.
         async with await asyncio.start_unix_server(asking.converse, sock=unix_listener(api), limit=MOST_HEAD):
-            sink = Spooling(self._settings, self._places.spool, wake, reader)
-            talks = Door(sink, committer=committer, reader=reader)
-            deadline = await serve(door, talks, self._forward(committer, wake))
+            await serve(
+                self._settings, door, spool, self._opened,
+                lambda _, reader: Spooling(self._settings, spool, wake, reader),
+                lambda committer: self._forward(committer, wake),
+            )  # fmt: skip
         api.unlink(missing_ok=True)
-        watched.cancel()
-        await stop_threads(committer, reader, deadline)
 
     def _opened(self, given: Settings) -> RemoteWriter:
         meant = "" if given.space == self._settings.space else given.space

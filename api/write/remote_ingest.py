@@ -162,7 +162,7 @@ def received(body: bytes) -> list[NewEvent]:
 
 def _event(each: Sent) -> NewEvent:
     kind = event_types().get(each.type)
-    if kind is not None and not _comes_from_clients(kind.payload):
+    if kind is not None and kind.payload is not ProjectIdentified and kind.payload.__module__ != observations.__name__:
         raise NotForRelays(type=each.type)
     if not each.stream.startswith(_beginning(kind.payload if kind is not None else Payload)):
         raise NoSuchEvent(why=f"{each.type[:80]!r} in the stream {each.stream[:80]!r}")
@@ -200,10 +200,6 @@ def _speaker(event: NewEvent, caller: Caller) -> str:
     """The actor of what a caller delivers. What a repository is and holds is the word of whoever says so here."""
     of_repositories = isinstance(event.payload, ProjectIdentified | SessionStarted | CommitRecorded | TagRecorded)
     return caller.speaks("user") if of_repositories and caller.member else caller.speaks(event.actor)
-
-
-def _comes_from_clients(payload: type[Payload]) -> bool:
-    return payload is ProjectIdentified or payload.__module__ == observations.__name__
 
 
 class RemoteIngest:

@@ -17,7 +17,7 @@ import msgspec
 from memctl.api.queries.strategies import strategies
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
-from memctl.api.reading.pages import LONGEST_PAGE, Condition, Keyed, page, within
+from memctl.api.reading.pages import LONGEST_PAGE, Keyed, Where, page
 from memctl.api.reading.places import Places, on_machine, places_of, project_asked
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.write.ingest import Account
@@ -223,13 +223,13 @@ def _entry(path: Path) -> TeamEntry:
 def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[TeamEntry]:
     """What is held true of a project, and nothing of a person, that holds everywhere, or that waits."""
     places = places_of(reader, project, here)
-    for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
+    for claim in _rows(reader, models.verified_knowledge, Where(models.verified_knowledge).within(places)):
         first = claim.claims[0]
         if claim.status == "verified":
             words = words_to_all(first.said_by)
             yield from _made("claims", first.kind, first.text, words, first.valid_from,
                              claim_entry(first.kind, first.polarity, first.canonical))  # fmt: skip
-    for episode in _rows(reader, models.episodes, within(models.episodes, places)):
+    for episode in _rows(reader, models.episodes, Where(models.episodes).within(places)):
         for each in episode.decisions:
             if RIGHTS[each.said_by].as_users:
                 words = words_to_all(each.said_by)
@@ -256,7 +256,7 @@ def _made(folder: str, kind: str, text: str, said_by: str, at: int, entry: str) 
         yield TeamEntry(id=entry, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
 
 
-def _rows(reader: Reader, p: Projection[Any], conditions: list[Condition]) -> Iterator[Any]:
+def _rows(reader: Reader, p: Projection[Any], conditions: Where) -> Iterator[Any]:
     cursor: str | None = None
     while True:
         rows: list[Keyed[Any]]

@@ -62,7 +62,7 @@ class TranscriptReader(WatchedThread):
         suspects: Suspects | None = None,
     ) -> None:
         super().__init__(name="transcripts", daemon=True)
-        self._suspects = suspects
+        self._suspects = suspects or Suspects(settings.data_dir / "spool")
         self._alone = False
         self._settings = settings
         self._changed = threading.Condition()
@@ -94,8 +94,7 @@ class TranscriptReader(WatchedThread):
 
     def passed_over(self) -> dict[str, str]:
         """Lines and files that a door hung on, by what they are known by, with why."""
-        aside = self._suspects.aside if self._suspects is not None else set[str]()
-        return dict.fromkeys((each for each in aside if "#" in each), HUNG)
+        return dict.fromkeys((each for each in self._suspects.aside if "#" in each), HUNG)
 
     def stop(self) -> None:
         """End, after the batch that is being written."""
@@ -160,9 +159,8 @@ class TranscriptReader(WatchedThread):
         files = [each for each in paths if os.path.isfile(each) and not self._aside(each, 0)]
         self._turn_ends = None
         account = ingest(writer, files, progress=self._go_on, policy=policy, watch=self)
-        if self._suspects is not None:
-            for each in files:
-                self._suspects.passed(str(each))
+        for each in files:
+            self._suspects.passed(str(each))
         lines: dict[str, list[int]] = {}
         for bad in account.bad:
             lines.setdefault(bad.why, []).append(bad.line)
@@ -176,13 +174,12 @@ class TranscriptReader(WatchedThread):
 
     def begin(self, path: Path, number: int) -> bool:
         """This line is read next. Returns whether it is to be: False where an earlier door hung on it."""
-        self._alone = self._suspects is not None and str(path) in self._suspects.alone
+        self._alone = str(path) in self._suspects.alone
         self.at = (line_of(path, number) if self._alone else str(path),)
         return not self._aside(path, number)
 
     def _aside(self, path: Path, number: int) -> bool:
-        aside = self._suspects.aside if self._suspects is not None else set[str]()
-        return bool(aside) and line_of(path, number) in aside
+        return line_of(path, number) in self._suspects.aside
 
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:

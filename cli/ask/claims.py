@@ -18,10 +18,10 @@ from memctl.api.reading.records import (
     PreferenceItem,
     ResolutionItem,
 )
-from memctl.cli.ask.record import KINDS, print_result, say
+from memctl.cli.ask.record import KINDS, say
 from memctl.cli.connection import SHORT_ID, looking_back, running
 from memctl.cli.groups import Verbs
-from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, when
+from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_outcome, print_table, when
 from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
 from memctl.domain.events.facts import quote_hash
 
@@ -194,7 +194,7 @@ def verify_knowledge(id: str, why: str, yes: bool, as_json: bool) -> None:
     if not yes:
         click.confirm("Does it hold?", abort=True, err=True)
     done = say("verify-knowledge", claim=found.id, why=why, words=quote_hash(found.text))
-    print_result(done, as_json, "verified")
+    print_outcome(done.json, as_json, "verified")
 
 
 @click.command()
@@ -209,7 +209,7 @@ def reject(id: str, why: str, as_json: bool) -> None:
     \b
     memctl reject 8eb0a7c5 --why "it was a joke"
     """
-    print_result(say("reject", claim=id, why=why), as_json, "rejected")
+    print_outcome(say("reject", claim=id, why=why).json, as_json, "rejected")
 
 
 @click.command()
@@ -224,7 +224,7 @@ def rate(id: str, value: float, why: str, as_json: bool) -> None:
     memctl rate 8eb0a7c5 1
     memctl rate 8eb0a7c5 0 --why "of another project"
     """
-    print_result(say("rate", memory=id, value=value, why=why), as_json, "rated")
+    print_outcome(say("rate", memory=id, value=value, why=why).json, as_json, "rated")
 
 
 @click.command()
@@ -238,7 +238,7 @@ def pin(id: str, off: bool, as_json: bool) -> None:
     memctl pin 8eb0a7c5
     memctl pin 8eb0a7c5 --off
     """
-    print_result(say("pin", memory=id, pinned=not off), as_json, "unpinned" if off else "pinned")
+    print_outcome(say("pin", memory=id, pinned=not off).json, as_json, "unpinned" if off else "pinned")
 
 
 @click.command()
@@ -259,7 +259,7 @@ def resolve(id: str | None, target: str | None, resolution: str | None, as_json:
         if (target is None) == (resolution is None):
             raise click.UsageError("give one of --to ID, --pending and --reject")
         done = say("resolve", condition=id, resolution=resolution or "confirmed", resolved_to=target or "")
-        print_result(done, as_json, resolution or "resolved")
+        print_outcome(done.json, as_json, resolution or "resolved")
         return
     with running() as client:
         answer = client.page("resolutions", ResolutionItem)
@@ -327,7 +327,7 @@ def core_append(section: str, text: tuple[str, ...], version: int | None, as_jso
     memctl core append persona "Answers are short."
     """
     done = say("core-append", section=section, content=" ".join(text), version=version)
-    print_result(done, as_json, f"{section} is at version {done.value.recorded['version']}")
+    print_outcome(done.json, as_json, f"{section} is at version {done.value.recorded['version']}")
 
 
 @core.command("replace")
@@ -343,4 +343,4 @@ def core_replace(section: str, old: str, new: str, version: int | None, as_json:
     memctl core replace persona "short" "very short"
     """
     done = say("core-replace", section=section, old=old, new=new, version=version)
-    print_result(done, as_json, f"{section} is at version {done.value.recorded['version']}")
+    print_outcome(done.json, as_json, f"{section} is at version {done.value.recorded['version']}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, WaitingItem
-from memctl.cli.ask.record import print_result, say
+from memctl.cli.ask.record import say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.groups import Verbs
-from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_outcome, when
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.projects.identity import why_waiting
 from memctl.domain.support.errors import MemctlError
@@ -179,10 +179,12 @@ def join(path: str | None, no: bool, as_json: bool) -> None:
         if not no:
             _asked(each.root, each.claims, f", which memory knows from {each.known_from}")
             done = say("merge-projects", into=each.project, project=each.root)
-            print_result(done, as_json, f"{each.root} is part of {each.name} now")
+            print_outcome(done.json, as_json, f"{each.root} is part of {each.name} now")
         else:
             done = say("split-project", project=each.root)
-            print_result(done, as_json, f"{each.root} stays a project of its own; `memctl project merge` joins it")
+            print_outcome(
+                done.json, as_json, f"{each.root} stays a project of its own; `memctl project merge` joins it"
+            )
 
 
 def _asked(place: str, claims: str, known: str = "") -> None:
@@ -213,7 +215,7 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
         into_place, places = _occupant_now(client, into), [_occupant_now(client, name) for name in names]
     done = [say("merge-projects", into=into_place, project=place) for place in places]
     for each, name in zip(done, names, strict=True):
-        print_result(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
+        print_outcome(each.json, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
 
 
 @project.command()
@@ -230,7 +232,7 @@ def split(name: str, as_json: bool) -> None:
         about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
     if len(about.parts) == 1 and (place not in about.locations or len(about.locations) == 1):
         raise NothingToSplit(project=name)
-    print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
+    print_outcome(say("split-project", project=place).json, as_json, f"{name} is a project of its own now")
 
 
 def _occupant_now(client: Client, name: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 import click
 import msgspec
 
-from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
-from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
+from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem, types_of_events
+from memctl.api.reading.views import BugHit, Evidence, Found, Json, ShownSolution, Thing
+from memctl.cli.ask.hindsight import show_record
+from memctl.cli.ask.work import print_episode, print_task
 from memctl.cli.connection import SHORT_ID, looking_back, placed, running
 from memctl.cli.output import (
     Cell,
@@ -40,9 +42,6 @@ from memctl.cli.pages import (
 )
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
-
-if TYPE_CHECKING:
-    from memctl.api.reading.views import Json
 
 
 class _Query(click.Argument):
@@ -122,7 +121,6 @@ def show(id: str, as_json: bool) -> None:
     memctl show 3f6f1d52 --json
     """
     from memctl.api.client import NotThere
-    from memctl.cli.ask.hindsight import show_record
 
     with running() as client:
         try:
@@ -230,24 +228,11 @@ def events(as_json: bool) -> None:
     \b
     memctl events
     """
-    from memctl.domain.events.event import event_types
 
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "version": entry.version,
-                    "doc": " ".join(entry.doc.split("\n\n")[0].split()),
-                    "fields": list(entry.payload.__struct_fields__),
-                }
-                for entry in event_types().values()
-            ]
-        )
-        return
+    found = types_of_events()
     columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
-    rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
-    print_table(columns, rows)
+    rows = [[each.name, str(each.version), each.doc] for each in found]
+    print_json(found) if as_json else print_table(columns, rows)
 
 
 def print_results(results: Sequence[Found]) -> None:
@@ -346,8 +331,6 @@ def print_thing(thing: Thing) -> None:
     item = thing.item
     click.echo(click.style(f"{thing.kind} {line(str(item.get('id', '')))}", bold=True))
     if thing.kind in ("episode", "task"):
-        from memctl.cli.ask.work import print_episode, print_task
-
         if thing.kind == "episode":
             print_episode(msgspec.convert(item, EpisodeItem))
         else:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memctl.cli.output import notice, print_json
+from memctl.api.reading.views import Done
+from memctl.cli.output import print_outcome
 from memctl.cli.pages import in_json
+from memctl.infra.hooks.agent_shell import speaker
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.client import Received
-    from memctl.api.reading.views import Done
 
 _BY_AN_AGENT = "an agent's word, as no person's terminal is here: it waits for approval (memctl waiting)"
 
@@ -27,22 +29,12 @@ def say(name: str, **asked: object) -> Received[Done]:
     Raises: Unreachable, NotThere, BadlyAsked.
     """
     from memctl.api.client import Client
-    from memctl.infra.hooks.agent_shell import speaker
-    from memctl.infra.settings import load_settings
 
     asked["by"] = speaker()
     with contextlib.suppress(FileNotFoundError):  # the working directory was deleted under us
         asked.setdefault("location", os.getcwd())
     with Client.of(load_settings()) as client:
         return client.command(name, uuid.uuid4().hex, **asked)
-
-
-def print_result(done: Received[Done], as_json: bool, message: str) -> None:
-    """Print the result of a command: as JSON to stdout, else the message for people."""
-    if as_json:
-        print_json(done.json)
-    else:
-        notice(message)
 
 
 @click.command()
@@ -69,8 +61,7 @@ def note(
     memctl note "Answer in Korean." --everywhere --kind preference
     """
     done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
-    from memctl.infra.hooks.agent_shell import speaker
 
     by_user = speaker() == "user"
     noted = f"noted as {done.value.event_id[:8]} (`memctl reject` takes it back)"
-    print_result(done, as_json, noted if by_user else f"{noted}; {_BY_AN_AGENT}")
+    print_outcome(done.json, as_json, noted if by_user else f"{noted}; {_BY_AN_AGENT}")

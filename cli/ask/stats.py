@@ -7,6 +7,7 @@ from memctl.cli.connection import placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
 from memctl.cli.pages import Reading, before, print_scope, reading, since
 from memctl.domain.support.wording import size, span
+from memctl.infra.settings import load_settings
 
 _CALLED = {"sessions_opened": "sessions opened or resumed", "files_changed": "changes to files"}
 """Totals whose own names may be taken for something else: a session and a file count once for each time."""
@@ -51,7 +52,6 @@ def _print_totals(totals: dict[str, int], limit: int) -> None:
 
 def _print_models(found: list[ModelUse]) -> None:
     """What sessions took, by model; and what that cost where the settings say what a model costs."""
-    from memctl.infra.settings import load_settings
 
     if not found:
         return

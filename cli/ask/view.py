@@ -1,9 +1,12 @@
 """The verb that opens the viewer."""
 
+import webbrowser
+
 import click
 
 from memctl.cli.connection import running
 from memctl.cli.output import notice
+from memctl.infra.hooks.agent_shell import only_a_person
 
 
 @click.command()
@@ -18,9 +21,6 @@ def view(no_open: bool) -> None:
     memctl view
     memctl view --no-open | xclip   # to open it elsewhere
     """
-    import webbrowser
-
-    from memctl.infra.hooks.agent_shell import only_a_person
 
     only_a_person("signs in to the viewer")
     with running() as client:

@@ -6,10 +6,10 @@ import click
 
 from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.context import decision_line
-from memctl.cli.ask.record import print_result, say
+from memctl.cli.ask.record import say
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.groups import Verbs
-from memctl.cli.output import Cell, Column, by_whom, line, print_lines, when
+from memctl.cli.output import Cell, Column, by_whom, line, print_lines, print_outcome, when
 from memctl.cli.pages import OneOf, Reading, in_json, print_items, reading, since, table
 from memctl.domain.support.wording import number, span
 
@@ -202,11 +202,8 @@ def start(description: tuple[str, ...], task_type: str | None, session: str, as_
     \b
     memctl task start "round invoice totals by the cent" --type bugfix
     """
-    print_result(
-        say("task-start", description=" ".join(description), type=task_type or "", session=session),
-        as_json,
-        "task begun",
-    )
+    done = say("task-start", description=" ".join(description), type=task_type or "", session=session)
+    print_outcome(done.json, as_json, "task begun")
 
 
 @task.command("done")
@@ -221,7 +218,7 @@ def done(id: str, outcome: str, note: str, as_json: bool) -> None:
     memctl task done --outcome success
     memctl task done 3f6f1d52 --outcome failure --note "no access"
     """
-    print_result(say("task-done", session=id, outcome=outcome, note=note), as_json, "task done")
+    print_outcome(say("task-done", session=id, outcome=outcome, note=note).json, as_json, "task done")
 
 
 @click.command()
@@ -251,10 +248,10 @@ def hypothesis(
     sure = {} if confidence is None else {"confidence": confidence}
     if status is None:
         done = say("hypothesis-propose", text=said, evidence=evidence, session=session, **sure)
-        print_result(done, as_json, "held")
+        print_outcome(done.json, as_json, "held")
     else:
         done = say("hypothesis-update", hypothesis=said, status=status, evidence=evidence, session=session, **sure)
-        print_result(done, as_json, f"{status}: {line(str(done.value.recorded['text']))}")
+        print_outcome(done.json, as_json, f"{status}: {line(str(done.value.recorded['text']))}")
 
 
 @click.command()
@@ -270,7 +267,7 @@ def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: 
     memctl decide "Decimal for money" --because "floats lose cents"
     """
     done = say("decide", text=" ".join(text), rationale=because, alternatives=over, session=session)
-    print_result(done, as_json, "decided")
+    print_outcome(done.json, as_json, "decided")
 
 
 @click.command()
@@ -284,4 +281,4 @@ def discovery(text: tuple[str, ...], kind: str, session: str, as_json: bool) -> 
     \b
     memctl discovery "totals are rounded twice"
     """
-    print_result(say("discovery", text=" ".join(text), kind=kind, session=session), as_json, "noted")
+    print_outcome(say("discovery", text=" ".join(text), kind=kind, session=session).json, as_json, "noted")

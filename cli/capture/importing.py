@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.capture.ingest import wait_until_folded
 from memctl.cli.operate.keeping import opening
-from memctl.cli.output import print_lines
+from memctl.cli.output import print_json, print_lines, when
 from memctl.domain.support.wording import number
+from memctl.infra.backup.sealed import SEALED, unsealed
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -40,8 +44,6 @@ def import_legacy(
     memctl import exported.jsonl --mine --wait
     memctl import .memory --dry-run  # a team's files, checked in CI
     """
-    from memctl.infra.backup.sealed import SEALED, unsealed
-    from memctl.infra.settings import load_settings
 
     if not paths:
         _list(as_json)
@@ -54,20 +56,14 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-    from memctl.infra.hooks.agent_shell import only_a_person
-
     if mine:
         only_a_person("says whose memory this is")
     exports, teams = _of_one_kind(paths, mine=mine)
     if dry_run:
         account, examples = _would_come(paths, exports, teams, mine=mine)
-    elif exports:
-        account, examples = _exports(exports, wait, mine=mine), []
     else:
-        account, examples = _teams(teams, wait) if teams else _stores(paths, wait, mine=mine), []
+        account, examples = _imported(paths, exports, teams, wait, mine=mine), []
     if as_json:
-        from memctl.cli.output import print_json
-
         print_json(account.as_json())
     else:
         _print(account, examples, "would be new" if dry_run else "new")
@@ -83,7 +79,6 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
 def _list(as_json: bool) -> None:
     """The memories of other tools on this machine, and how each comes in."""
     from memctl.api.write.importing import found_memories
-    from memctl.cli.output import print_json, when
 
     found = found_memories()
     if as_json:
@@ -132,62 +127,37 @@ def _would_come(
 
 def _say_what_waits(folded: bool) -> None:
     from memctl.api.queries.waiting import claims_waiting
-    from memctl.infra.settings import load_settings
 
     waits = claims_waiting(load_settings()) if folded else 0
     what = f"{number(waits, 'claim waits', 'claims wait')} for you" if folded else "its claims wait once folded"
     click.echo(f"{what}: memctl waiting --project '*'", err=True)
 
 
-def _stores(paths: tuple[Path, ...], wait: bool, *, mine: bool) -> Account:
+def _imported(paths: tuple[Path, ...], exports: list[Path], teams: list[Path], wait: bool, *, mine: bool) -> Account:
+    """Append what the paths hold, as exports or as teams' files where they are either, else as stores."""
+    from memctl.api.write.exporting import import_export
     from memctl.api.write.importing import import_stores, stores
-    from memctl.api.write.ingest_writer import IngestWriter
-    from memctl.cli.capture.ingest import wait_until_folded
-    from memctl.infra.legacy.finding import offered
-    from memctl.infra.settings import load_settings
-
-    found = stores(paths)
-    settings = load_settings()
-    with IngestWriter(settings) as intake:
-        account = import_stores(intake, found, mine=mine)
-        if wait:
-            wait_until_folded(intake)
-    offered(settings.data_dir, paths)
-    return account
-
-
-def _teams(paths: list[Path], wait: bool) -> Account:
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.api.write.team_files import import_team
-    from memctl.cli.capture.ingest import wait_until_folded
-    from memctl.infra.settings import load_settings
+    from memctl.infra.legacy.finding import offered
 
+    found = [] if exports or teams else stores(paths)
     settings, account = load_settings(), Account()
-    with IngestWriter(settings) as intake:
-        for path in paths:
+    # What was exported may have happened elsewhere, at paths that lie here as well.
+    with IngestWriter(settings, identify=not exports) as intake:
+        for path in exports:
+            import_export(intake, path, mine=mine, account=account)
+        for path in teams:
             for gone in import_team(intake, settings, path, account):
                 print_lines(f"no longer in {path}: {gone} (if it holds no more: memctl reject ID)")
+        if found:
+            account = import_stores(intake, found, mine=mine)
         if wait:
             wait_until_folded(intake)
+    if not (exports or teams):
+        offered(settings.data_dir, paths)
     return account
-
-
-def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
-    from memctl.api.write.exporting import import_export
-    from memctl.api.write.ingest import Account
-    from memctl.api.write.ingest_writer import IngestWriter
-    from memctl.cli.capture.ingest import wait_until_folded
-    from memctl.infra.settings import load_settings
-
-    whole = Account()
-    # What was exported may have happened elsewhere, at paths that lie here as well.
-    with IngestWriter(load_settings(), identify=False) as intake:
-        for path in paths:
-            import_export(intake, path, mine=mine, account=whole)
-        if wait:
-            wait_until_folded(intake)
-    return whole
 
 
 def _print(account: Account, examples: list[str], new: str) -> None:

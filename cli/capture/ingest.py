@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,12 @@ import click
 
 from memctl.cli.output import notice, print_lines
 from memctl.domain.support.wording import number
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.hooks.capture_policy import CapturePolicy
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
-    from memctl.infra.hooks.capture_policy import CapturePolicy
 
 MOST_NAMED = 3
 """Packed files that are named."""
@@ -69,7 +73,6 @@ def ingest(
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
-    from memctl.infra.hooks.capture_policy import CapturePolicy
     from memctl.infra.transcripts.files import EXAMPLE, default_sources
 
     _check_arguments(paths, agent)
@@ -107,7 +110,6 @@ def ingest(
 @contextlib.contextmanager
 def _opened(*, to_wait: bool) -> Iterator[Any]:
     """Where events go: into the log at hand, or on a member's machine to the team's API."""
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if not settings.server or settings.database_url is not None:
@@ -145,7 +147,6 @@ def _check_whose(paths: Sequence[Path], *, passed_over: bool) -> None:
     """Raises: NotByAgents where an agent names sessions that lie elsewhere than its user's clients keep theirs. Anybody
     may have written those, and what they say as typed would be the user's word, in whichever project they name. Or
     where it asks for what was `passed_over`, too: what was said while saving was off."""
-    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.transcripts.files import kept_by_a_client
 
     if passed_over:
@@ -192,8 +193,6 @@ def _packed(files: Sequence[Path]) -> str:
 def _repositories(paths: Sequence[Path]) -> list[Path]:
     """The repositories that paths lie in, each once; of none, the one that the caller stands in. Exit 3 where one of
     them lies in none, or saving is off there."""
-    from memctl.infra.hooks.capture_policy import CapturePolicy
-    from memctl.infra.settings import load_settings
     from memctl.infra.transcripts.history import repository_at
 
     policy, found = CapturePolicy(load_settings()), dict[Path, None]()
@@ -261,19 +260,8 @@ def _with_progress(
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("reading", total=None if git else sum(map(_size, files)))
-        if git:
-            ingest_history(
-                writer, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size)
-            )
-            return
-        ingest_files(
-            writer,
-            files,
-            again=again,
-            account=account,
-            progress=lambda path, size: bar.advance(task, size),
-            policy=policy,
-        )
+        read = ingest_history if git else partial(ingest_files, policy=policy)
+        read(writer, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
 
 
 def _size(path: Path) -> int:
@@ -286,8 +274,6 @@ def _size(path: Path) -> int:
 def print_account(account: Account, as_json: bool) -> None:
     """Print what became of every line, as JSON or for people."""
     if as_json:
-        import json
-
         click.echo(json.dumps(account.as_json(), indent=2, ensure_ascii=False))
         return
     rate = account.read_bytes / 1e6 / account.seconds if account.seconds else 0.0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import difflib
 
 import click
 
+from memctl.cli.operate.up import offer_memories
+from memctl.infra.data_dir import default_data_dir
+from memctl.infra.hooks import client_files, clients
+from memctl.infra.hooks.client_files import FileChange
 from memctl.infra.hooks.clients import ALIASES, CLIENTS
-
-if TYPE_CHECKING:
-    from memctl.infra.hooks.client_files import FileChange
+from memctl.infra.settings import load_settings
 
 AUTOSTART = "autostart"
 
@@ -35,10 +37,6 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     memctl install codex --uninstall
     memctl install autostart
     """
-    from memctl.cli.operate.up import offer_memories
-    from memctl.infra.data_dir import default_data_dir
-    from memctl.infra.hooks import clients
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     elsewhere = settings.data_dir if settings.data_dir != default_data_dir() else None
@@ -68,9 +66,6 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
 
 def _written(changes: list[FileChange], already: str, yes: bool, dry_run: bool) -> bool:
     """Show changes, ask, and write them. False where nothing was written: `already` says what is so."""
-    import difflib
-
-    from memctl.infra.hooks import client_files
 
     changes = [change for change in changes if change.before != change.after]
     if not changes:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from memctl.infra.hooks.capture_policy import Off
+from memctl.cli.output import print_json, print_lines
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.hooks.capture_policy import BOTH, Off, switch
+from memctl.infra.settings import load_settings
 
 
 def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.hooks.capture_policy import BOTH, switch
-    from memctl.infra.settings import load_settings
-
     only_a_person("says where memory records and speaks")
     what = tuple(each for each, named in zip(BOTH, (save, recall), strict=True) if named) or BOTH
     place = os.path.abspath(os.path.expanduser(project)) if project else ""
@@ -24,8 +21,6 @@ def _switch(on: bool, save: bool, recall: bool, session: str, project: str | Non
 
 
 def _show(off: Off, as_json: bool) -> None:
-    from memctl.cli.output import print_json, print_lines
-
     if as_json:
         print_json(
             {

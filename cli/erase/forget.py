@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
+import msgspec
 
+from memctl.api.reading.caller import OWNER
+from memctl.cli.connection import placed
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.wording import number, size
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from memctl.api.erasure.scope import Forgotten, Preview
     from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
@@ -84,7 +89,6 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.agent_shell import only_a_person
 
     if not dry_run:
         only_a_person("forgets")
@@ -99,12 +103,12 @@ def forget(
             done = _resumed(settings, reader, qdrant)
         elif named:
             plan = forgetting.plan(
-                settings, reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
-                match=match or "",
+                settings, reader, id=id_ or "", session=session or "", project=placed(project)["project"] or "",
+                before=_moment(before), match=match or "",
             )  # fmt: skip
             seen = forgetting.preview(reader.connection, plan)
             if dry_run:
-                _print_preview(seen, as_json)
+                print_json(seen) if as_json else _show(seen)
                 return
             _confirm(seen, yes)
             done = [forgetting.forget(settings, reader.connection, plan, qdrant, reason)]
@@ -152,13 +156,6 @@ def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]
     return done
 
 
-def _print_preview(seen: Preview, as_json: bool) -> None:
-    if as_json:
-        print_json(seen)
-    else:
-        _show(seen)
-
-
 def _confirm(seen: Preview, yes: bool) -> None:
     """Show what would go, and ask. Raises: click.Abort."""
     if not yes:
@@ -169,7 +166,6 @@ def _confirm(seen: Preview, yes: bool) -> None:
 
 def _unseen(*, alone: bool) -> str:
     """A text that is typed unseen, or else all of standard input. `alone`: nothing else is to be asked there."""
-    import sys
 
     if sys.stdin.isatty():
         return str(click.prompt("Text", hide_input=True, err=True))
@@ -200,10 +196,8 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     memctl prune --older-than 365 --dry-run
     memctl prune --older-than 365
     """
-    import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.workers.erasure import retention
 
     if not dry_run:
@@ -285,21 +279,13 @@ def _on_disk(deliveries: int) -> str:
 @contextlib.contextmanager
 def _opened(*, only_look: bool = False) -> Iterator[tuple[Settings, Reader, Any]]:
     """The settings, a reader, and a client of the vector store, which takes long to load; None for who only looks."""
-    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
-    from memctl.infra.settings import load_settings
     from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
     store = contextlib.nullcontext() if only_look else store_of(settings)
     with store as qdrant, opened(settings, OWNER, "memctl forget") as reader:
         yield settings, reader, qdrant
-
-
-def _whole(project: str | None) -> str:
-    from memctl.cli.connection import placed
-
-    return placed(project)["project"] or ""
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from memctl.api.reading.records import EventItem
+from memctl.api.reading.views import Json
+from memctl.cli.ask.record import say
+from memctl.cli.connection import running
+from memctl.cli.output import print_outcome
 from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
-
-if TYPE_CHECKING:
-    from memctl.api.reading.views import Json
 
 
 class NotUndone(MemctlError):
@@ -38,14 +38,11 @@ def undo(id: str, why: str, as_json: bool) -> None:
     \b
     memctl undo 8eb0a7c5
     """
-    from memctl.api.reading.records import EventItem
-    from memctl.cli.ask.record import print_result, say
-    from memctl.cli.connection import running
 
     with running() as client:
         event = client.read(f"/v1/events/{id}", EventItem).value
     name, asked = contrary(event.id, event.type, event.payload, why)
-    print_result(say(name, **asked), as_json, "taken back")
+    print_outcome(say(name, **asked).json, as_json, "taken back")
 
 
 def contrary(id: str, type: str, payload: dict[str, Json], why: str) -> tuple[str, dict[str, Json]]:

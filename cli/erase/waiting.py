@@ -5,6 +5,7 @@ import click
 from memctl.api.reading.records import Waiting
 from memctl.cli.ask.record import say
 from memctl.cli.connection import SHORT_ID
+from memctl.cli.erase.forget import forget_thing
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import Reading, nothing, reading
 from memctl.domain.events.facts import quote_hash
@@ -84,8 +85,6 @@ def _settle(found: Waiting, id: str, *, holds: bool) -> None:
         words = {"words": quote_hash(claims[0].text)} if holds else {}
         say("verify-knowledge" if holds else "reject", claim=claims[0].id, **words)
     elif holds:
-        from memctl.cli.erase.forget import forget_thing
-
         forget_thing(things[0])
     else:
         say("refuse-forget", thing=things[0])

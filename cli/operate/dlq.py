@@ -9,9 +9,12 @@ from uuid import UUID
 
 import click
 
+from memctl.api.reading.caller import OWNER
 from memctl.cli.groups import Verbs
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.api.checks.dead_letters import Letter
@@ -135,7 +138,6 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
     memctl dlq drop 17 --reason "a test that was never real"
     """
     from memctl.api.checks import dead_letters
-    from memctl.infra.hooks.agent_shell import only_a_person
 
     only_a_person("leaves out what is at fault")
     if not id.isdecimal():
@@ -159,9 +161,7 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
 
 @contextlib.contextmanager
 def _reading() -> Iterator[tuple[Settings, Reader]]:
-    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     with opened(settings, OWNER, "memctl dlq") as reader:

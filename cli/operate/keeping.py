@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.connection import placed
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import in_json
 from memctl.domain.support.wording import number, size
+from memctl.infra.backup.sealed import unsealed
+from memctl.infra.data_dir import open_private
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.infra.backup.archive import BackupManifest
@@ -48,7 +54,6 @@ def backup(
     memctl backup /mnt/disk --to age1…
     """
     from memctl.infra.backup import archive, sealed
-    from memctl.infra.settings import load_settings
 
     if folder is not None and len(folder.parts) == 1 and not folder.exists():
         raise click.UsageError(
@@ -122,10 +127,7 @@ def restore(
     from memctl.api.checks import backups
     from memctl.infra.backup import archive
     from memctl.infra.backup.receipts import RECEIPTS
-    from memctl.infra.backup.sealed import unsealed
     from memctl.infra.embedded import instance
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     only_a_person("restores a backup")
     settings = load_settings()
@@ -182,12 +184,8 @@ def export(
     memctl export --project ~/work/shop | gzip > shop.jsonl.gz
     memctl export --team .memory
     """
-    import sys
 
     from memctl.api.write.exporting import exported
-    from memctl.cli.connection import placed
-    from memctl.infra.data_dir import open_private
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     where = placed(project)["project"]
@@ -218,7 +216,6 @@ def _sealed_export(
     """An export that one recipient alone can read; how many events are in it."""
     from memctl.api.write.exporting import exported
     from memctl.infra.backup import sealed
-    from memctl.infra.data_dir import open_private
 
     if file is None or file.suffix != sealed.SEALED:
         raise click.UsageError(f"--to needs a FILE whose name ends with {sealed.SEALED}")
@@ -243,8 +240,6 @@ def redact(dry_run: bool, as_json: bool) -> None:
     memctl redact --dry-run
     """
     from memctl.api.erasure.redaction import redact_past
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     if not dry_run:
         only_a_person("redacts the past")
@@ -268,8 +263,6 @@ def reset(confirm: bool, backup: bool) -> None:
     memctl reset --backup
     """
     from memctl.api.erasure.resetting import reset as reset_memory
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     only_a_person("starts empty")
     settings = load_settings()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from memctl.cli.groups import Verbs
+from memctl.cli.output import print_json, print_lines, print_outcome
 from memctl.cli.pages import in_json
 from memctl.domain.support import patterns
-from memctl.infra.api_keys import SCOPES, Scope
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from memctl.infra.api_keys import Key
+from memctl.infra.api_keys import SCOPES, Key, Scope
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -60,12 +59,8 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     memctl keys add dana --scope read --scope ingest --expires 2027-01-01
     memctl keys add ci --scope read --project ~/work/shop
     """
-    import msgspec
 
     from memctl.api.write import keys as api_keys
-    from memctl.cli.output import print_json
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     only_a_person("makes keys")
     until = _until(expires) if expires else None
@@ -92,8 +87,6 @@ def list_keys(everything: bool, as_json: bool) -> None:
     memctl keys list --all         # with those that were revoked or ran out
     """
     from memctl.api.write import keys as api_keys
-    from memctl.cli.output import print_json, print_lines
-    from memctl.infra.settings import load_settings
 
     now = datetime.now(UTC)
     found = [key for key in api_keys.listed(load_settings()) if everything or key.holds(now)]
@@ -117,16 +110,10 @@ def revoke(key: str, as_json: bool) -> None:
     memctl keys revoke dana
     """
     from memctl.api.write import keys as api_keys
-    from memctl.cli.output import print_json
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     only_a_person("revokes keys")
     gone = api_keys.revoke(load_settings(), key)
-    if as_json:
-        print_json(gone)
-    else:
-        click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
+    print_outcome(gone, as_json, f"key {gone.id} ({gone.name}) is revoked")
 
 
 def _warnings(key: Key, in_force: Sequence[Key]) -> Iterator[str]:

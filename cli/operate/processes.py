@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from memctl.cli.output import print_lines
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.infra.settings import Settings
@@ -13,7 +17,6 @@ if TYPE_CHECKING:
 
 def _settings() -> Settings:
     from memctl.infra import logs
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     logs.set_up(settings.log_level, settings.log_format)
@@ -90,7 +93,6 @@ def mcp(http: bool, port: int) -> None:
     """
     from memctl.api.client import Client
     from memctl.api.mcp import serve_http, serve_stdio, server
-    from memctl.infra.settings import load_settings
 
     if http:
         serve_http(_settings(), port)
@@ -122,9 +124,6 @@ def config(as_json: bool) -> None:
     memctl config
     memctl config --json
     """
-    import json
-
-    from memctl.cli.output import print_lines
 
     settings = _settings()
     values = settings.model_dump(mode="json")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from memctl.cli.connection import NOTHING_FOUND
-from memctl.cli.output import line, notice, print_json, print_lines, when
+from memctl.api.reading.counts import Costs
+from memctl.api.reading.records import ConsolidationChange
+from memctl.api.reading.views import Json
+from memctl.cli.connection import NOTHING_FOUND, running
+from memctl.cli.output import line, notice, print_json, print_lines, print_outcome, when
 from memctl.cli.pages import each, in_json, print_items
+from memctl.domain.events.event import type_of
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from memctl.api.reading.records import ConsolidationChange
-    from memctl.api.reading.views import Json
     from memctl.workers.processors.consolidator import ConsolidationStep
     from memctl.workers.processors.runner import Processor, ProcessorContext
 
@@ -39,7 +44,6 @@ def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: boo
             raise click.UsageError("--log stands alone")
         _log(limit, as_json)
         return
-    import msgspec
 
     from memctl.workers.processors import consolidator
 
@@ -66,24 +70,15 @@ def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: boo
 
 
 def _shown(change: ConsolidationStep) -> dict[str, Json]:
-    import msgspec
-
-    from memctl.domain.events.event import type_of
-
     payload = msgspec.to_builtins(change.payload)
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
 def _verb(change: ConsolidationStep) -> str:
-    from memctl.domain.events.event import type_of
-
     return type_of(change.payload).name.partition(".")[2]
 
 
 def _log(limit: int, as_json: bool) -> None:
-    from memctl.api.reading.records import ConsolidationChange
-    from memctl.cli.connection import running
-
     with running() as client:
         answer = client.page("consolidation", ConsolidationChange, limit=limit)
     print_items(answer, as_json, each(_print_change), "nothing was changed so far")
@@ -112,11 +107,8 @@ def reflect(project: str | None, as_json: bool) -> None:
     with _context() as context:
         anchor = _anchor(context, project) if project else ""
         count = _run(context, Reflector(asked=True, project=anchor))
-    if as_json:
-        print_json({"recorded": count})
-    else:
-        found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
-        notice(found if count else "nothing new to report")
+    found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
+    print_outcome({"recorded": count}, as_json, found if count else "nothing new to report")
 
 
 @click.command()
@@ -131,15 +123,13 @@ def maintain(as_json: bool) -> None:
     """
     from memctl.workers.processors.registry import by_model, by_rule
 
-    done = {}
     with _context() as context:
-        for processor in (*by_rule(context.settings, asked=True), *by_model(context.settings)):
-            done[processor.name] = _run(context, processor)
+        every = (*by_rule(context.settings, asked=True), *by_model(context.settings))
+        done = {processor.name: _run(context, processor) for processor in every}
     if as_json:
         print_json(done)
-    for name, count in done.items():
-        if not as_json:
-            print_lines(f"{name}: {count} recorded")
+    else:
+        print_lines(*(f"{name}: {count} recorded" for name, count in done.items()))
 
 
 @click.command()
@@ -158,10 +148,7 @@ def judge(as_json: bool) -> None:
         from memctl.workers.processors.language_model import Judge
 
         count = _run(context, Judge())
-    if as_json:
-        print_json({"recorded": count})
-    else:
-        notice(f"{count} recorded")
+    print_outcome({"recorded": count}, as_json, f"{count} recorded")
 
 
 @click.command()
@@ -173,8 +160,6 @@ def costs(limit: int, as_json: bool) -> None:
     \b
     memctl costs
     """
-    from memctl.api.reading.counts import Costs
-    from memctl.cli.connection import running
 
     with running() as client:
         received = client.read("/v1/costs", Costs, limit=limit)
@@ -198,8 +183,6 @@ def _amount(value: float) -> str:
 
 
 def _anchor(context: ProcessorContext, project: str) -> str:
-    import os
-
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
     return context.anchor(named)
 
@@ -214,7 +197,6 @@ def _run(context: ProcessorContext, processor: Processor) -> int:
 
 
 def _context() -> AbstractContextManager[ProcessorContext]:
-    from memctl.infra.settings import load_settings
     from memctl.workers.processors.runner import ProcessorContext
 
     return ProcessorContext.opened(load_settings())

@@ -4,7 +4,9 @@ from functools import partial
 
 import click
 
+from memctl.cli.output import print_outcome, progress_bar
 from memctl.cli.pages import in_json
+from memctl.infra.settings import load_settings
 
 
 @click.command()
@@ -22,8 +24,6 @@ def reindex(wait: bool, as_json: bool) -> None:
     memctl reindex --wait
     """
     from memctl.api.checks.progress import queue_again
-    from memctl.cli.output import notice, print_json, progress_bar
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if wait:
@@ -31,8 +31,5 @@ def reindex(wait: bool, as_json: bool) -> None:
             points, dense = queue_again(settings, partial(progress, "writing"))
     else:
         points, dense = queue_again(settings, None)
-    if as_json:
-        print_json({"points": points, "waiting_for_dense": dense})
-    else:
-        outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
-        notice(f"{points:,} points {outcome}")
+    outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
+    print_outcome({"points": points, "waiting_for_dense": dense}, as_json, f"{points:,} points {outcome}")

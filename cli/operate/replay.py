@@ -8,9 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+
+from memctl.cli.output import print_json, print_lines, progress_bar, when
+from memctl.domain.events.event import Position
+from memctl.domain.support.wording import span
+from memctl.infra.settings import load_settings
+from memctl.projections.kernel import projections
 
 if TYPE_CHECKING:
-    from memctl.domain.events.event import Position
     from memctl.infra.settings import Settings
     from memctl.workers.rebuild.replay import Replayed
 
@@ -59,7 +65,6 @@ def replay(
     memctl replay --all --shards 4
     memctl replay tasks --to 2026-03-02T09:00 --rows
     """
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if status or rollback:
@@ -89,7 +94,6 @@ def _replay(
     profile: bool,
     as_json: bool,
 ) -> None:
-    from memctl.cli.output import progress_bar
     from memctl.workers.rebuild import replay as rebuilding
     from memctl.workers.rebuild.replay import stages_of, vector_store
 
@@ -145,8 +149,6 @@ def _roll_back(settings: Settings, as_json: bool) -> None:
 
 
 def _status(settings: Settings, as_json: bool) -> None:
-    from memctl.cli.output import print_json, when
-    from memctl.domain.support.wording import span
     from memctl.workers.rebuild.replay import latest
 
     found = latest(settings.require("database_url"), 10)
@@ -170,11 +172,10 @@ def _status(settings: Settings, as_json: bool) -> None:
 def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
-    from memctl.cli.output import print_json, progress_bar
-    from memctl.projections.kernel import projections
     from memctl.workers.rebuild.as_of import past
 
-    at = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
+    # Whatever is longer lies beyond the log, and so does its beginning.
+    at = Position(int(moment[:19])) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
     watched(settings)
     with (
@@ -199,18 +200,8 @@ def _as_of(
 
 
 def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
-    import msgspec
-
-    from memctl.cli.output import print_json
-
     for key, row in rows:
         print_json({"read_model": name, "key": key, "row": msgspec.json.decode(row)}, indent=None)
-
-
-def _position(text: str) -> Position:
-    from memctl.domain.events.event import Position
-
-    return Position(int(text[:19]))  # whatever is longer lies beyond the log, and so does its beginning
 
 
 def _time(text: str) -> datetime:
@@ -225,8 +216,6 @@ def _time(text: str) -> datetime:
 
 
 def _print(result: Replayed, verified: bool) -> None:
-    from memctl.cli.output import print_lines
-
     rate = f" ({result.events / result.seconds:,.0f} events/s)" if result.events and result.seconds else ""
     read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
     click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
@@ -252,10 +241,6 @@ def _print_profile(result: Replayed) -> None:
 
 
 def _print_json(result: Replayed, profile: bool) -> None:
-    import msgspec
-
-    from memctl.cli.output import print_json
-
     print_json(
         {
             "position": result.position,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from memctl.cli.groups import Verbs
+from memctl.cli.output import print_json, print_lines, print_outcome
 from memctl.cli.pages import in_json
+from memctl.infra.hooks.agent_shell import only_a_person
+from memctl.infra.settings import load_settings
 
 
 @click.group(cls=Verbs)
@@ -27,8 +30,6 @@ def list_spaces(as_json: bool) -> None:
     memctl space list
     """
     from memctl.api.write import spaces
-    from memctl.cli.output import print_json, print_lines
-    from memctl.infra.settings import load_settings
 
     found = spaces.listed(load_settings())
     if as_json:
@@ -59,16 +60,10 @@ def create(name: str, database: str, as_json: bool) -> None:
     memctl space create research --on east
     """
     from memctl.api.write import spaces
-    from memctl.cli.output import print_json
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
 
     only_a_person("makes spaces")
     made = spaces.create(load_settings(space=name), name, database)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"space {made.name} is there, on {made.database or 'this database'}", err=True)
+    print_outcome(made, as_json, f"space {made.name} is there, on {made.database or 'this database'}")
 
 
 @space.command("move")
@@ -90,8 +85,6 @@ def move(name: str, database: str, undo: bool) -> None:
     \b
     memctl space move research --to east
     """
-    from memctl.infra.hooks.agent_shell import only_a_person
-    from memctl.infra.settings import load_settings
     from memctl.workers.moving import space_move
 
     only_a_person("moves spaces")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,18 +13,20 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import click
+import msgspec
+from msgspec import structs
 
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.views import Json
 from memctl.cli.operate.up import data_dir_option
 from memctl.cli.output import Cell, Column, line, notice, print_json, table_lines, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.wording import size, span
+from memctl.domain.support.wording import number, size, span
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from memctl.api.checks.health import Health, Trouble
-    from memctl.api.reading.views import Json
+    from memctl.api.checks.health import Health
     from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
@@ -67,7 +70,7 @@ class Installation:
 
 def look_at(settings: Settings) -> Installation:
     """How everything is now."""
-    from memctl.api.checks.health import free_bytes
+    from memctl.api.checks.health import api_trouble, free_bytes
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
     from memctl.infra.beside import beside
@@ -75,16 +78,19 @@ def look_at(settings: Settings) -> Installation:
     from memctl.infra.hooks import spool
     from memctl.infra.hooks.remote_progress import relay_seen
 
-    health, api = beside(partial(_health, settings)), beside(partial(_api, settings))
+    health, api = beside(partial(_health, settings)), beside(partial(api_trouble, settings))
     found = instance.status(settings)
     asked: Health | str | None = None
     if found.running or settings.configured("database_url"):
         asked = _in_time(health)
+    of_api = None
+    if found.running or not settings.server:
+        of_api = _in_time(api)
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
-        "" if settings.server and not found.running else _said(_in_time(api)),
+        f"the API does not answer: {of_api}" if of_api and isinstance(of_api, str) else str(of_api or ""),
         None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
@@ -112,7 +118,6 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
     memctl status --json          # for scripts
     memctl status >/dev/null || memctl status   # only where something is wrong
     """
-    from memctl.infra.settings import load_settings
 
     look = look_at(load_settings(data_dir=data_dir))
     troubles = troubles_of(look)
@@ -125,11 +130,6 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
             notice("memctl is not running; start it with: memctl up")
     if troubles:
         context.exit(1)
-
-
-def _said(of_api: Trouble | str | None) -> str:
-    """What is wrong with the API, in words."""
-    return f"the API does not answer: {of_api}" if isinstance(of_api, str) else str(of_api or "")
 
 
 # --- what is seen ---
@@ -162,8 +162,6 @@ def _of(health: Health, *, needs: bool) -> list[str]:
 
 
 def _of_relay(relay: RelaySeen) -> Iterator[str]:
-    from memctl.domain.support.wording import number
-
     if not relay.running:
         yield _NO_RELAY
     elif relay.refused:
@@ -192,9 +190,9 @@ def screen(look: Installation, troubles: Sequence[str]) -> Iterator[str]:
     """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
     waiting = _of(look.health, needs=False) if look.health is not None else []
     for said, found, color in (("needs you: ", troubles, "red"), ("not all is done: ", waiting, "yellow")):
-        for number, each in enumerate(found):
-            begins = " " * len(said) if number else said
-            yield click.style(f"{begins}{line(each)}", fg=color, bold=not number)
+        for row, each in enumerate(found):
+            begins = " " * len(said) if row else said
+            yield click.style(f"{begins}{line(each)}", fg=color, bold=not row)
     if not (troubles or waiting):
         yield click.style("all is well", fg="green", bold=True)
     yield ""
@@ -292,11 +290,9 @@ def _backups(kept: KeptBackups) -> str:
 
 def _health(settings: Settings) -> Health | str:
     """How all is; why that is not known where the database cannot be asked now."""
-    from msgspec import structs
 
     from memctl.api.checks.health import health, servers
     from memctl.api.queries.stats import sizes
-    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
 
     try:
@@ -304,13 +300,6 @@ def _health(settings: Settings) -> Health | str:
             return structs.replace(health(reader, servers(settings)), sizes=sizes(reader))
     except MemctlError as problem:
         return " ".join(str(problem).split())
-
-
-def _api(settings: Settings) -> Trouble | str | None:
-    """What is wrong with the API where settings name it."""
-    from memctl.api.checks.health import api_trouble
-
-    return api_trouble(settings)
 
 
 def _in_time(asked: Future[T]) -> T | str:
@@ -324,10 +313,8 @@ def _in_time(asked: Future[T]) -> T | str:
 
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
-    import msgspec
-
     found, health = look.status, look.health
-    known = _NO_HEALTH if health is None else _health_as_json(health)
+    known = dict.fromkeys(_OF_HEALTH) if health is None else _health_as_json(health)
     relayed = look.relay is not None and look.relay.running
     return {
         "running": found.running or relayed,
@@ -351,24 +338,22 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
         "set_aside": list(found.aside),
         "refused_deliveries": found.refused,
         "spooled_deliveries": look.spooled,
-        **{name: known[name] for name in _BEFORE_BACKUPS},
+        **known,
         "backups": None if look.kept is None else _kept_as_json(look.kept),
-        "bytes": known["bytes"],
         "free_bytes": look.free,
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
-        "troubles": known["troubles"],
         "needs_a_person": needs_a_person,
-        "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
+        "endpoints": {
+            name: public(str(url)) for name, url in found.endpoints.items() if not name.endswith(("_token", "_key"))
+        },
     }
 
 
-_BEFORE_BACKUPS = ("dead_letters", "halted", "slow_writers", "log", "vectors", "processors", "replay")
-_NO_HEALTH: dict[str, Json] = dict.fromkeys((*_BEFORE_BACKUPS, "bytes", "troubles"))
+_OF_HEALTH = ("dead_letters", "halted", "slow_writers", "log", "vectors", "processors", "replay", "bytes", "troubles")
 
 
 def _health_as_json(health: Health) -> dict[str, Json]:
     """What only the database says."""
-    import msgspec
 
     from memctl.api.checks.health import troubles as all_troubles
 
@@ -392,8 +377,6 @@ def _health_as_json(health: Health) -> dict[str, Json]:
 
 
 def _vectors_as_json(health: Health) -> dict[str, Json]:
-    import msgspec
-
     made = health.filling
     return {
         "to_write": health.to_write,
@@ -420,7 +403,3 @@ def public(url: str) -> str:
     if not parts.password:
         return url
     return url.replace(f":{parts.password}@", ":***@", 1)
-
-
-def _secret(name: str) -> bool:
-    return name.endswith(("_token", "_key"))

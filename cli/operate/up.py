@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from memctl.infra.settings import load_settings
+
 data_dir_option = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory [env: MEMCTL_DATA_DIR]."
 )
@@ -23,7 +25,6 @@ def up(data_dir: Path | None) -> None:
     memctl up --data-dir ~/memory  # elsewhere; MEMCTL_DATA_DIR says the same
     """
     from memctl.infra.embedded import instance
-    from memctl.infra.settings import load_settings
 
     settings = load_settings(data_dir=data_dir)
     started = instance.up(settings, report=_print_status)
@@ -49,7 +50,6 @@ def down(data_dir: Path | None) -> None:
     memctl down
     """
     from memctl.infra.embedded import instance
-    from memctl.infra.settings import load_settings
 
     stopped = instance.down(load_settings(data_dir=data_dir), report=_print_status)
     _print_status("memctl is stopped" if stopped else "memctl was not running")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.api.checks.check import Check, attempted, check, skipped
+from memctl.api.checks.check import as_json as checks_json
+from memctl.cli.operate.replay import watched
 from memctl.cli.output import line, print_json, print_lines, progress_bar, safe
 from memctl.cli.pages import in_json
+from memctl.domain.support.wording import number
+from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from memctl.api.checks.check import Check
     from memctl.api.checks.verify import Progress, Verification
     from memctl.infra.settings_model import Settings
 
@@ -40,15 +45,11 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     memctl verify ~/old-sessions --repair
     """
     from memctl.api.checks.verify import Verification, for_its_log
-    from memctl.domain.support.wording import number
-    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if settings.database_url is not None:
         settings = for_its_log(settings)
     if rebuilt and settings.database_url is not None:
-        from memctl.cli.operate.replay import watched
-
         watched(settings)
     began = time.monotonic()
     with progress_bar() as progress:
@@ -56,8 +57,6 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
         found = list(_shown(_all(verification, settings, rebuilt, progress), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks.check import as_json as checks_json
-
         answer = {"ok": not gaps, "events": verification.events, "seconds": round(time.monotonic() - began, 3)}
         print_json({**answer, "checks": checks_json(found)})
     else:
@@ -85,8 +84,6 @@ def doctor(context: click.Context, as_json: bool) -> None:
     found = list(_shown(examine(), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks.check import as_json as checks_json
-
         print_json({"ok": not gaps, "checks": checks_json(found)})
     else:
         _conclude("nothing to be done" if not gaps else f"{gaps} to be done", time.monotonic() - began)
@@ -95,8 +92,6 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def _all(verification: Verification, settings: Settings, rebuilt: bool, progress: Progress) -> Iterator[Check]:
-    from memctl.api.checks.check import attempted, skipped
-
     yield from verification.checks()
     if rebuilt:
         yield from attempted("read models", lambda: _rebuilt(settings, progress))
@@ -106,7 +101,6 @@ def _all(verification: Verification, settings: Settings, rebuilt: bool, progress
 
 def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Every read model, live and rebuilt from the log at one position."""
-    from memctl.api.checks.check import check, skipped
     from memctl.workers.rebuild.replay import replay, vector_store
 
     with vector_store(settings) as client:
@@ -148,8 +142,6 @@ def _print(one: Check) -> None:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(safe(text), WIDTH - indent, break_long_words=False, break_on_hyphens=False)
 
 

@@ -22,7 +22,8 @@ from evaluation import Asked, Dataset, Passage
 from evaluation.metrics import Judged
 from memctl.api.reading.consolidation_status import ConsolidationStatus
 from memctl.api.reading.places import Places
-from memctl.api.search.candidates import ALL_ON, Switches, Wanted
+from memctl.api.search.candidates import ALL_ON, Switches
+from memctl.api.search.corpus import Wanted
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn

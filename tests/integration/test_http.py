@@ -245,6 +245,15 @@ def test_search_takes_a_time_in_the_query(api: Api) -> None:
         assert (status, bool(json.loads(body)["results"])) == (200, found)
 
 
+def test_a_search_that_is_posted_leaves_out_what_scores_below_its_threshold(api: Api) -> None:
+    with api.client() as client:
+        every = client.search("coastline of Iceland", here=ATLAS, limit=20).value.results
+        least = sorted(found.score for found in every)[len(every) // 2]
+        kept = client.search("coastline of Iceland", here=ATLAS, limit=20, threshold=least).value.results
+    assert 0 < len(kept) < len(every)
+    assert min(found.score for found in kept) >= least
+
+
 def test_things_are_found_by_id_over_http(api: Api) -> None:
     with api.client() as client:
         for what in PAGES:
