@@ -87,14 +87,14 @@ class _Undone(Exception):
 
 
 @contextlib.contextmanager
-def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def nothing_rebuilt(connection: Connection) -> Iterator[None]:
     """Keep replays away, and drop every generation that is not live, now and after: they were folded from what is to be
     erased, and those that began before anybody could know of it are no better.
 
     Raises: RebuildAtWork; NewerSchema, for what is to be erased may lie where this memctl does not look.
     """
     refuse_newer(connection)
-    with advisory_lock(connection, rebuilds.LOCK, 0, patience_s=patience_s) as mine:
+    with advisory_lock(connection, rebuilds.LOCK, 0, patience_s=PATIENCE_S) as mine:
         if not mine:
             raise RebuildAtWork
         try:
