@@ -170,35 +170,25 @@ def open_log(file: Path) -> IO[bytes]:
 
 @contextlib.contextmanager
 def open_private(file: Path) -> Iterator[IO[bytes]]:
-    """A file to write that only we may read; it takes its name once it is whole and on disk."""
-    part = file.with_name(f".{file.name}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    """A file to write that only we may read; it takes its name once it is whole and on disk. Several may at once."""
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+    part = Path(name)
     try:
         with os.fdopen(handle, "wb") as written:
             yield written
             written.flush()
             os.fsync(written.fileno())
         part.replace(file)
-        sync_folder(file.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+    sync_folder(file.parent)
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file that only we may read, whole or not at all, and on disk once this returns. Several may at once."""
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".new", dir=file.parent)
-    new = Path(name)
-    try:
-        with os.fdopen(handle, "w") as written:
-            written.write(text)
-            written.flush()
-            os.fsync(written.fileno())
-        new.replace(file)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-    sync_folder(file.parent)
+    """Write a file that only we may read, whole or not at all, and on disk once this returns."""
+    with open_private(file) as written:
+        written.write(text.encode())
 
 
 def sync_folder(folder: Path) -> None:

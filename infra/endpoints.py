@@ -23,20 +23,20 @@ class NotRunning(MemctlError):
         super().__init__(name=name, data_dir=data_dir, server=server, hint=there if server else here)
 
 
-def read_endpoints(places: Folders) -> Endpoints:
+def read_endpoints(folders: Folders) -> Endpoints:
     """Endpoints of the instance that runs; empty where none does, whatever an earlier one left behind."""
-    supervisor = Process.recorded(places.supervisor_record)
+    supervisor = Process.recorded(folders.supervisor_record)
     if supervisor is None or not supervisor.lives():
         return {}
     try:
-        known = json.loads(read_file(places.endpoints))
+        known = json.loads(read_file(folders.endpoints))
     except (OSError, ValueError, RecursionError):
         return {}
     return {str(name): str(value) for name, value in known.items()} if isinstance(known, dict) else {}
 
 
-def write_endpoints(places: Folders, endpoints: Endpoints) -> None:
-    write_private(places.door_file, endpoints.get("door_socket", "") + "\n")
+def write_endpoints(folders: Folders, endpoints: Endpoints) -> None:
+    write_private(folders.door_file, endpoints.get("door_socket", "") + "\n")
     asked = "\n".join(endpoints.get(name, "") for name in ("api_socket", "api_token"))
-    write_private(places.api_file, asked + "\n")
-    write_private(places.endpoints, json.dumps(endpoints, indent=2, sort_keys=True) + "\n")
+    write_private(folders.api_file, asked + "\n")
+    write_private(folders.endpoints, json.dumps(endpoints, indent=2, sort_keys=True) + "\n")

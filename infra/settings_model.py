@@ -61,10 +61,14 @@ def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
-class Privacy(BaseModel):
-    """What is not kept, beside secrets and `<private>` blocks, which never are."""
+class Section(BaseModel):
+    """Settings that belong together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Privacy(Section):
+    """What is not kept, beside secrets and `<private>` blocks, which never are."""
 
     exclude_patterns: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
         default=(), max_length=100, description="regular expressions; what they match (their groups) is cut"
@@ -72,10 +76,8 @@ class Privacy(BaseModel):
     anonymize: bool = Field(default=False, description="cut mail addresses, phone, card and resident numbers too")
 
 
-class Storage(BaseModel):
+class Storage(Section):
     """How much room memory may take, and for how long sessions are kept."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_mb: int = Field(default=0, ge=0, description="of database and backups; beyond it `status` says so. 0: no limit")
     keep_days: int = Field(
@@ -83,10 +85,8 @@ class Storage(BaseModel):
     )
 
 
-class Backup(BaseModel):
+class Backup(Section):
     """Backups on schedule."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     every_hours: int | None = Field(
         default=None, ge=0, le=8760, description="0: never; 24 for memctl's own database, else 0, where it is left out"
@@ -95,19 +95,15 @@ class Backup(BaseModel):
     folder: AbsolutePath | None = Field(default=None, description="where they go; `backups` in the data directory")
 
 
-class InjectionLimits(BaseModel):
+class InjectionLimits(Section):
     """What hooks put before an agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     most_tokens: int = Field(default=2_000, ge=100, le=8_000, description="of one block, as memctl estimates them")
     min_score: float = Field(default=0.0, ge=0, le=1, description="of what is said at a prompt, beside being likely")
 
 
-class Processors(BaseModel):
+class Processors(Section):
     """What works on memory by itself, and how often. A command runs it at any time."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     consolidate: bool = Field(default=True, description="false: nothing is merged or pruned unasked")
     consolidate_tasks: int = Field(default=20, ge=1, description="tasks after which a round is due")
@@ -119,10 +115,8 @@ class Processors(BaseModel):
 Task = Literal["extract", "summarise", "judge", "distil"]
 
 
-class Llm(BaseModel):
+class Llm(Section):
     """A language model, for those who want one. Without it the rules do the same work."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     provider: Literal["none", "openai", "anthropic", "claude-code", "codex", "gemini-cli"] = Field(
         default="none",
@@ -162,10 +156,8 @@ class Llm(BaseModel):
         return self
 
 
-class Embedding(BaseModel):
+class Embedding(Section):
     """The model of an `embedder` other than the one that comes with memctl. Its tokens count against `llm`'s limits."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(default="", max_length=300, description="its name there")
     base_url: HttpUrl | None = Field(default=None, description="where it is, unless at OpenAI's own address")
@@ -181,10 +173,8 @@ class Embedding(BaseModel):
     usd_per_million: float = Field(default=0.0, ge=0, description="price of a million tokens, in dollars")
 
 
-class Price(BaseModel):
+class Price(Section):
     """What a million tokens of an agent's model cost, in any currency."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(default=0.0, ge=0, description="read")
     output: float = Field(default=0.0, ge=0, description="written")

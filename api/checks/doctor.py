@@ -72,7 +72,7 @@ def examine() -> Iterator[Check]:
     settings, ends = load_settings(), time.monotonic() + ANSWERED_S
     said = beside(partial(servers, settings))
     found = instance.status(settings)
-    relay = None if found.running else relay_seen(found.places, settings.server)
+    relay = None if found.running else relay_seen(found.folders, settings.server)
     of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
     of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
@@ -429,7 +429,7 @@ def _language_model(settings: Settings) -> Iterator[Check]:
 
 def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
-    places = found.places  # only a relay's own hooks learn where it listens
+    places = found.folders  # only a relay's own hooks learn where it listens
     for name, path in (
         ("door", settings.door_socket or _named_in(places.door_file)),
         ("api", settings.api_socket or _named_in(places.api_file)),

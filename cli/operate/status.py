@@ -91,10 +91,10 @@ def look_at(settings: Settings) -> Installation:
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
         f"the API does not answer: {of_api}" if of_api and isinstance(of_api, str) else str(of_api or ""),
-        None if found.running else relay_seen(found.places, settings.server),
-        len(spool.spooled(found.places.spool)),
-        logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
-        free_bytes(found.places.data),
+        None if found.running else relay_seen(found.folders, settings.server),
+        len(spool.spooled(found.folders.spool)),
+        logs.latest_errors(found.folders.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
+        free_bytes(found.folders.data),
         backups.kept(settings),
         settings.storage.max_mb * 1_000_000,
     )
@@ -230,7 +230,7 @@ def _figures(look: Installation) -> Iterator[tuple[str, str]]:
     if look.kept is not None and look.relay is None:
         yield "backups", _backups(look.kept)
     yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"
-    yield "data", line(str(look.status.places.data))
+    yield "data", line(str(look.status.folders.data))
     for name in ("api_url", "database_url", "redis_url", "qdrant_url"):
         if url := look.status.endpoints.get(name):
             yield name.removesuffix("_url"), line(public(str(url)))
@@ -320,7 +320,7 @@ def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
         "running": found.running or relayed,
         "well": (found.well or found.elsewhere or relayed) and not (known["troubles"] or look.api or needs_a_person),
         "api": look.api,
-        "data_dir": str(found.places.data),
+        "data_dir": str(found.folders.data),
         "relay": None
         if look.relay is None
         else {**msgspec.to_builtins(look.relay.standing), "running": look.relay.running, "waiting": look.relay.waiting},

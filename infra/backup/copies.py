@@ -134,7 +134,7 @@ def backups(folder: Path) -> list[Path]:
 
 def remove_unfinished(folder: Path, older_than_s: float = 0.0) -> None:
     """Remove what processes that were killed had written of backups, where nobody wrote to it for that long."""
-    for part in folder.glob(f".memctl-*{SUFFIX}.part"):
+    for part in folder.glob(f".memctl-*{SUFFIX}*.part"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - part.stat().st_mtime > older_than_s:
                 part.unlink()

@@ -84,7 +84,7 @@ class ProgramStatus:
 
 @dataclass(frozen=True)
 class InstanceStatus:
-    places: Folders
+    folders: Folders
     running: bool
     programs: list[ProgramStatus]
     endpoints: Endpoints
@@ -110,24 +110,24 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
     Programs that the settings place elsewhere are not started. Raises ProgramFailed with the end of its log; what
     already serves by then is left running.
     """
-    places = Folders(settings.data_dir)
-    places.make()
+    folders = Folders(settings.data_dir)
+    folders.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
     fixed = _fixed_ports(settings)
-    with _alone(places, report):
-        sealed.clear(places.data)
-        if supervisor.running(places) is None:
-            finish_scrub(places)
-        if supervisor.running(places) is not None:
-            instance = recalled(places)
+    with _alone(folders, report):
+        sealed.clear(folders.data)
+        if supervisor.running(folders) is None:
+            finish_scrub(folders)
+        if supervisor.running(folders) is not None:
+            instance = recalled(folders)
             if fixed.items() <= instance.ports.items() and _unchanged(instance, wanted):
                 return _converge(instance, wanted, settings, report)
             report("what runs is not what is configured: starting everything again")
         avoid: frozenset[int] = frozenset()
         for attempt in range(_ATTEMPTS):
-            _stop(places)
-            places.make()
-            instance = prepare(places, wanted, avoid, fixed)
+            _stop(folders)
+            folders.make()
+            instance = prepare(folders, wanted, avoid, fixed)
             try:
                 _start(instance, wanted, settings, report)
                 return True
@@ -143,27 +143,27 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
 
 def down(settings: Settings, report: Report = lambda _: None) -> bool:
     """Stop everything and wait until it is gone; no socket and no pid file stays. False where nothing ran."""
-    places = Folders(settings.data_dir)
-    if not places.run.is_dir():
+    folders = Folders(settings.data_dir)
+    if not folders.run.is_dir():
         return False
-    with _alone(places, report):
-        stopped = _stop(places)
-        if places.sockets.parent != places.run:  # in /tmp, where nobody would tidy up after us
+    with _alone(folders, report):
+        stopped = _stop(folders)
+        if folders.sockets.parent != folders.run:  # in /tmp, where nobody would tidy up after us
             with contextlib.suppress(OSError):
-                places.sockets.rmdir()
+                folders.sockets.rmdir()
         return stopped
 
 
 def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> InstanceStatus:
     """What runs now, asked of the programs themselves."""
-    places = Folders(settings.data_dir)
-    runs = supervisor.running(places) is not None
+    folders = Folders(settings.data_dir)
+    runs = supervisor.running(folders) is not None
     states: dict[str, supervisor.State] = {}
     if runs:
         with contextlib.suppress(OSError):
-            states = supervisor.states(places, supervisor.ASKED_S)
+            states = supervisor.states(folders, supervisor.ASKED_S)
     by_themselves = not runs and all(_elsewhere(program, settings) for program in programs if not program.after_schema)
-    instance = recalled(places)
+    instance = recalled(folders)
 
     def look(program: Program) -> ProgramStatus:
         if by_themselves or _elsewhere(program, settings):
@@ -176,21 +176,21 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Inst
         return ProgramStatus(program.name, name, process.pid, process.age(), memory(process))
 
     statuses = [each.result() for each in [beside(partial(look, program)) for program in programs]]
-    lost = refusals(places.spool)
+    lost = refusals(folders.spool)
     return InstanceStatus(
-        places, runs, statuses, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0
+        folders, runs, statuses, read_endpoints(folders), set_aside(folders), refused=lost.deliveries if lost else 0
     )
 
 
-def set_aside(places: Folders) -> tuple[str, ...]:
+def set_aside(folders: Folders) -> tuple[str, ...]:
     """What was found damaged in a data directory and set aside, or stands where a folder should, as paths in it."""
     found = [
-        *(each for each in (places.spool,) if each.exists() and not each.is_dir()),
-        *(each for each in (places.data / PASSED_FILE,) if each.exists() and not each.is_file()),
-        *places.vectors.glob("damaged/*"), *places.spool.glob("*.damaged"), *places.spool.glob("*.refused"),
-        *places.valkey.glob("*.damaged-*"), *places.data.glob("*.damaged"),
+        *(each for each in (folders.spool,) if each.exists() and not each.is_dir()),
+        *(each for each in (folders.data / PASSED_FILE,) if each.exists() and not each.is_file()),
+        *folders.vectors.glob("damaged/*"), *folders.spool.glob("*.damaged"), *folders.spool.glob("*.refused"),
+        *folders.valkey.glob("*.damaged-*"), *folders.data.glob("*.damaged"),
     ]  # fmt: skip
-    return tuple(sorted(str(path.relative_to(places.data)) for path in found))
+    return tuple(sorted(str(path.relative_to(folders.data)) for path in found))
 
 
 def _elsewhere(program: Program, settings: Settings) -> bool:
@@ -208,11 +208,11 @@ def _unchanged(instance: Instance, wanted: tuple[Program, ...]) -> bool:
     if any(program.has_port and program.name not in instance.ports for program in wanted):
         return False
     try:
-        written = (instance.places.run / "supervisord.conf").read_text()
-        states = supervisor.states(instance.places)
+        written = (instance.folders.run / "supervisord.conf").read_text()
+        states = supervisor.states(instance.folders)
     except OSError:
         return False
-    if written != supervisor.configuration(instance, wanted) or not read_endpoints(instance.places):
+    if written != supervisor.configuration(instance, wanted) or not read_endpoints(instance.folders):
         return False
     return not any(
         program.has_port and states[program.name].state != "RUNNING" and _taken_by_another(instance, program.name)
@@ -221,13 +221,13 @@ def _unchanged(instance: Instance, wanted: tuple[Program, ...]) -> bool:
 
 
 def _taken_by_another(instance: Instance, name: str) -> bool:
-    recorded = Process.recorded(instance.places.record_of(name))
+    recorded = Process.recorded(instance.folders.record_of(name))
     return not port_is_free(instance.ports[name]) and (recorded is None or not recorded.lives())
 
 
 def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Settings, report: Report) -> bool:
     """Start what an earlier `up` did not, or what gave up since."""
-    states = supervisor.states(instance.places)
+    states = supervisor.states(instance.folders)
     asleep = [program for program in wanted if states[program.name].state not in ("RUNNING", "STARTING")]
     if not asleep and all(_is_ready(program, instance, states[program.name]) for program in wanted):
         return False
@@ -238,13 +238,13 @@ def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Setting
 
 
 def _start(instance: Instance, wanted: tuple[Program, ...], settings: Settings, report: Report) -> None:
-    report(f"starting {', '.join(program.name for program in wanted)} in {instance.places.data}")
-    supervisor.start(instance.places, supervisor.configuration(instance, wanted))
+    report(f"starting {', '.join(program.name for program in wanted)} in {instance.folders.data}")
+    supervisor.start(instance.folders, supervisor.configuration(instance, wanted))
     try:
         _start_programs(instance, wanted, settings, report)
     except ProgramFailed as failure:
         if not any(program.after_schema for program in wanted if program.name == failure.name):
-            _stop(instance.places)  # without its servers nothing of memctl can serve
+            _stop(instance.folders)  # without its servers nothing of memctl can serve
         raise
 
 
@@ -252,19 +252,19 @@ def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: S
     first = [program for program in wanted if not program.after_schema]
     then = [program for program in wanted if program.after_schema]
     for program in first:
-        supervisor.start_program(instance.places, program.name)
+        supervisor.start_program(instance.folders, program.name)
     migrate = _migrations()  # imports that take as long as the servers take to start
     _await(first, instance, report)
     endpoints: Endpoints = {}
     for program in wanted:
         endpoints |= program.endpoints(instance)
-    write_endpoints(instance.places, endpoints)
+    write_endpoints(instance.folders, endpoints)
     url = endpoints.get("database_url") or settings.require("database_url")
     if "database_url" in endpoints:  # another's database is theirs to back up
         _keep_what_was(settings, url, report)
     migrate(url)
     for program in then:
-        supervisor.start_program(instance.places, program.name)
+        supervisor.start_program(instance.folders, program.name)
     _await(then, instance, report)
 
 
@@ -318,7 +318,7 @@ def _await(programs: list[Program], instance: Instance, report: Report) -> None:
     ends: dict[str, set[int]] = {name: set() for name in waiting}
     while waiting:
         try:
-            states = supervisor.states(instance.places)
+            states = supervisor.states(instance.folders)
         except OSError as failure:
             raise ProgramFailed("the supervisor", str(failure), _advice(instance, "supervisor")) from failure
         for name, program in list(waiting.items()):
@@ -331,7 +331,7 @@ def _await(programs: list[Program], instance: Instance, report: Report) -> None:
                 continue
             over = waits[name].over(Process.of(state.pid) if state.pid else None)
             if len(ends[name]) >= _CRASHES or state.state == "FATAL" or over:
-                said = tail(instance.places.log / f"{name}.log")
+                said = tail(instance.folders.log / f"{name}.log")
                 raise ProgramFailed(name, f"{state.state}\n{said}".strip(), _advice(instance, name))
         if waiting and time.monotonic() > said_at + _SAY_EVERY:
             said_at = time.monotonic()
@@ -340,9 +340,9 @@ def _await(programs: list[Program], instance: Instance, report: Report) -> None:
 
 
 def _advice(instance: Instance, name: str) -> str:
-    if name == "postgres" and says_damaged(tail(instance.places.log / "postgres.log")):
-        return after_damage(instance.places.postgres)
-    return f"{instance.places.log / name}.log has the rest; once mended, run `memctl up` again"
+    if name == "postgres" and says_damaged(tail(instance.folders.log / "postgres.log")):
+        return after_damage(instance.folders.postgres)
+    return f"{instance.folders.log / name}.log has the rest; once mended, run `memctl up` again"
 
 
 def _is_ready(program: Program, instance: Instance, state: supervisor.State) -> bool:
@@ -350,17 +350,17 @@ def _is_ready(program: Program, instance: Instance, state: supervisor.State) -> 
     return process is not None and program.ready(instance, process)
 
 
-def _stop(places: Folders) -> bool:
+def _stop(folders: Folders) -> bool:
     """End all that this data directory's record names, and what it left in the file system."""
-    leader = supervisor.running(places)
+    leader = supervisor.running(folders)
     if leader is not None:
         with contextlib.suppress(OSError):
-            supervisor.shut_down(places)
+            supervisor.shut_down(folders)
             leader.wait(float(sum(program.patience for program in PROGRAMS)))  # they end one after the other
         leader.end()
     # After a kill -9 of the supervisor its programs are on their way out; whatever will not go is made to.
     ran = leader is not None
-    for record in sorted(places.run.glob("*.pid")):
+    for record in sorted(folders.run.glob("*.pid")):
         recorded = Process.recorded(record)
         if recorded is not None and recorded.lives():
             ran = True
@@ -369,22 +369,22 @@ def _stop(places: Folders) -> bool:
                     f"process {recorded.pid} ({record.stem}) does not end", hint="end it yourself, then try again"
                 )
         record.unlink(missing_ok=True)
-    shutil.rmtree(places.sockets, ignore_errors=True)
+    shutil.rmtree(folders.sockets, ignore_errors=True)
     for file in (
-        places.endpoints,
-        places.door_file,
-        places.api_file,
-        places.run / "supervisord.conf",
-        places.run / "vectors.token",
+        folders.endpoints,
+        folders.door_file,
+        folders.api_file,
+        folders.run / "supervisord.conf",
+        folders.run / "vectors.token",
     ):
         file.unlink(missing_ok=True)
     return ran
 
 
 @contextlib.contextmanager
-def _alone(places: Folders, report: Report, patience: float = 120.0) -> Iterator[None]:
+def _alone(folders: Folders, report: Report, patience: float = 120.0) -> Iterator[None]:
     """One `up` or `down` at a time in one data directory. The lock ends with its holder, however that ends."""
-    handle = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(folders.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + patience
         reported = False
@@ -397,7 +397,7 @@ def _alone(places: Folders, report: Report, patience: float = 120.0) -> Iterator
                     report("another memctl up or down is at work: waiting for it")
                     reported = True
                 if time.monotonic() > deadline:
-                    raise Busy(str(places.data)) from None
+                    raise Busy(str(folders.data)) from None
                 time.sleep(LOOK_AGAIN)
         yield
     finally:

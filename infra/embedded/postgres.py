@@ -311,7 +311,7 @@ class RunningPostgres:
 
 
 @contextlib.contextmanager
-def start_postgres(folder: Path, patience: float = 30.0) -> Iterator[RunningPostgres]:
+def start_postgres(folder: Path) -> Iterator[RunningPostgres]:
     """A Postgres of our own in `folder` (absolute; created if missing), stopped on leaving, and when we die.
 
     Without the supervisor: for tests and for one-off work on a cluster. Raises ServerDidNotStart.
@@ -321,7 +321,7 @@ def start_postgres(folder: Path, patience: float = 30.0) -> Iterator[RunningPost
     cluster = Cluster(folder, sockets)
     argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.postgres", str(folder), str(sockets)]
     try:
-        with running("Postgres", argv, cluster.ready, log=folder / "log", stop=STOP, patience=patience) as server:
+        with running("Postgres", argv, cluster.ready, log=folder / "log", stop=STOP) as server:
             yield RunningPostgres(cluster.url, server, sockets)
     finally:
         shutil.rmtree(sockets, ignore_errors=True)

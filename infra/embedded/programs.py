@@ -28,31 +28,31 @@ from memctl.infra.process import Process
 
 @dataclass(frozen=True)
 class Instance:
-    """What programs are given: places, tokens that stay from one `up` to the next, and a loopback port by program."""
+    """What programs are given: folders, tokens that stay from one `up` to the next, and a loopback port by program."""
 
-    places: Folders
+    folders: Folders
     tokens: dict[str, str] = field(repr=False)
     ports: dict[str, int]
 
     @property
     def cluster(self) -> Cluster:
-        return Cluster(self.places.postgres, self.places.sockets)
+        return Cluster(self.folders.postgres, self.folders.sockets)
 
     @property
     def queue(self) -> Queue:
-        return Queue(self.places.valkey, self.places.sockets)
+        return Queue(self.folders.valkey, self.folders.sockets)
 
     @property
     def door(self) -> Path:
-        return self.places.sockets / "door.sock"
+        return self.folders.sockets / "door.sock"
 
     @property
     def api(self) -> Path:
-        return self.places.sockets / "api.sock"
+        return self.folders.sockets / "api.sock"
 
     @property
     def vectors_token_file(self) -> Path:
-        return self.places.run / "vectors.token"
+        return self.folders.run / "vectors.token"
 
     def address(self, program: str) -> str:
         return f"http://127.0.0.1:{self.ports[program]}"
@@ -95,14 +95,14 @@ def _own(program: str, *arguments: str) -> Callable[[Instance], list[str]]:
 
 
 def _vectors(instance: Instance) -> list[str]:
-    where = ("--dir", instance.places.vectors.name, "--port", str(instance.ports["vectors"]))
-    token = ("--token-file", str(instance.vectors_token_file.relative_to(instance.places.data)))
+    where = ("--dir", instance.folders.vectors.name, "--port", str(instance.ports["vectors"]))
+    token = ("--token-file", str(instance.vectors_token_file.relative_to(instance.folders.data)))
     return [*_launched("vectors"), *_module("memctl.infra.vectors.server"), *where, *token]
 
 
 def _server(module: str, name: str) -> Callable[[Instance], list[str]]:
     def argv(instance: Instance) -> list[str]:
-        return [*_module(module), name, str(instance.places.sockets), f"run/{name}.pid"]
+        return [*_module(module), name, str(instance.folders.sockets), f"run/{name}.pid"]
 
     return argv
 
@@ -202,7 +202,7 @@ def _asked_door(instance: Instance) -> bytes:
 def _says_so(instance: Instance, process: Process) -> bool:
     """Whether the worker of this very process has written that it works."""
     try:
-        return (instance.places.run / WORKER_READY).read_text() == str(process.pid)
+        return (instance.folders.run / WORKER_READY).read_text() == str(process.pid)
     except OSError:
         return False
 
@@ -267,41 +267,41 @@ SERVERS = tuple(program for program in PROGRAMS if not program.after_schema)
 
 
 def prepare(
-    places: Folders,
+    folders: Folders,
     programs: tuple[Program, ...],
     avoid: frozenset[int] = frozenset(),
     fixed: Mapping[str, int] = MappingProxyType({}),
 ) -> Instance:
-    """The instance of these places, with the tokens and ports it had before where it had any.
+    """The instance of these folders, with the tokens and ports it had before where it had any.
 
     A port that someone else took meanwhile, or that is to be avoided, is replaced by a free one, but for the `fixed`
     ones, which a person set.
     """
-    kept = recalled(places)
+    kept = recalled(folders)
     tokens = {name: kept.tokens.get(name) or secrets.token_urlsafe(32) for name in ("api", "vectors")}
     ports = {**kept.ports, **fixed}
     for name in (program.name for program in programs if program.has_port and program.name not in fixed):
         before = ports.get(name)
         if before is None or before in avoid or not port_is_free(before):
             ports[name] = _free_port()
-    write_private(places.keys, json.dumps({"tokens": tokens, "ports": ports}, indent=2) + "\n")
-    instance = Instance(places, tokens, ports)
+    write_private(folders.keys, json.dumps({"tokens": tokens, "ports": ports}, indent=2) + "\n")
+    instance = Instance(folders, tokens, ports)
     write_private(instance.vectors_token_file, tokens["vectors"] + "\n")
     return instance
 
 
-def recalled(places: Folders) -> Instance:
+def recalled(folders: Folders) -> Instance:
     """The instance as the last `up` left it."""
     try:
-        known = json.loads(read_file(places.keys))
-        return Instance(places, dict(known["tokens"]), {name: int(port) for name, port in known["ports"].items()})
+        known = json.loads(read_file(folders.keys))
+        return Instance(folders, dict(known["tokens"]), {name: int(port) for name, port in known["ports"].items()})
     except FileNotFoundError:
         pass
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NoRegularFile):
         # Nothing but clients that run right now depends on the old tokens. Set aside, so that someone can look.
-        aside = places.keys.with_suffix(".damaged")
-        places.keys.replace(aside if not aside.exists() else places.keys.with_suffix(f".{time.time_ns()}.damaged"))
-    return Instance(places, {}, {})
+        aside = folders.keys.with_suffix(".damaged")
+        folders.keys.replace(aside if not aside.exists() else folders.keys.with_suffix(f".{time.time_ns()}.damaged"))
+    return Instance(folders, {}, {})
 
 
 def port_is_free(port: int) -> bool:

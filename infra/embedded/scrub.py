@@ -27,19 +27,19 @@ class NotCopied(MemctlError):
     why: str
 
 
-def copy_cluster(places: Folders) -> None:
+def copy_cluster(folders: Folders) -> None:
     """Copy what the stopped instance's database holds into a new cluster beside it.
 
     Raises: NotCopied, and as `start_postgres`; then nothing was replaced.
     """
     import psycopg
 
-    new = places.data / _COPYING
+    new = folders.data / _COPYING
     shutil.rmtree(new, ignore_errors=True)
     make_private(new)
-    if (local := places.postgres / "local.conf").exists():
+    if (local := folders.postgres / "local.conf").exists():
         shutil.copy2(local, new / "local.conf")
-    with start_postgres(places.postgres) as old, start_postgres(new) as fresh:
+    with start_postgres(folders.postgres) as old, start_postgres(new) as fresh:
         dump = [str(binaries() / "pg_dump"), "--format=custom", "--compress=0", "--no-owner", f"--dbname={old.url}"]
         restore = [str(binaries() / "pg_restore"), "--no-owner", "--exit-on-error", f"--dbname={fresh.url}"]
         _pipe(dump, restore)
@@ -49,30 +49,30 @@ def copy_cluster(places: Folders) -> None:
         if there != here:
             differing = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))
             raise NotCopied(why=f"rows differ in {', '.join(differing[:5])}")
-    new.rename(places.data / _COPIED)
-    sync_folder(places.data)
+    new.rename(folders.data / _COPIED)
+    sync_folder(folders.data)
 
 
-def finish_scrub(places: Folders) -> bool:
+def finish_scrub(folders: Folders) -> bool:
     """Put a copied cluster in the place of the old one, and remove all that was made from the old one, and what an
     older memctl was sent. Whether there was one. To be called while nothing runs."""
-    for left in (places.data / _COPYING, places.data / "imports"):
+    for left in (folders.data / _COPYING, folders.data / "imports"):
         shutil.rmtree(left, ignore_errors=True)
-    copied, old = places.data / _COPIED, places.data / _OLD
+    copied, old = folders.data / _COPIED, folders.data / _OLD
     found = copied.exists() or old.exists()
     if copied.exists():
-        if places.postgres.exists():
+        if folders.postgres.exists():
             shutil.rmtree(old, ignore_errors=True)
-            places.postgres.rename(old)
-        copied.rename(places.postgres)
-        sync_folder(places.data)
+            folders.postgres.rename(old)
+        copied.rename(folders.postgres)
+        sync_folder(folders.data)
     if found:
         # The vectors are written again from what is wanted and from the cache; the queue holds nothing but wake-ups.
-        for folder in (places.vectors, places.valkey, old):
+        for folder in (folders.vectors, folders.valkey, old):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in places.log.glob("*.log*"):
+        for file in folders.log.glob("*.log*"):
             file.unlink(missing_ok=True)
-        sync_folder(places.data)
+        sync_folder(folders.data)
     return found
 
 

@@ -80,8 +80,8 @@ class State:
 def configuration(instance: Instance, programs: tuple[Program, ...]) -> str:
     from importlib.metadata import version
 
-    places = instance.places
-    text = _HEAD.format(version=version("memctl"), socket=os.path.relpath(_socket(places), places.data))
+    folders = instance.folders
+    text = _HEAD.format(version=version("memctl"), socket=os.path.relpath(_socket(folders), folders.data))
     for place, program in enumerate(programs):
         text += _PROGRAM.format(
             name=program.name,
@@ -93,20 +93,20 @@ def configuration(instance: Instance, programs: tuple[Program, ...]) -> str:
     return text
 
 
-def running(places: Folders) -> Process | None:
+def running(folders: Folders) -> Process | None:
     """The instance's supervisord, if it lives."""
-    recorded = Process.recorded(places.supervisor_record)
+    recorded = Process.recorded(folders.supervisor_record)
     return recorded if recorded is not None and recorded.lives() else None
 
 
-def start(places: Folders, text: str) -> None:
+def start(folders: Folders, text: str) -> None:
     """Start supervisord in the background with this configuration, and wait until it answers.
 
     It starts no program by itself. Raises ServerDidNotStart.
     """
-    log = places.log / "supervisor.err"
-    places.supervisor_record.unlink(missing_ok=True)
-    write_private(places.run / "supervisord.conf", text)
+    log = folders.log / "supervisor.err"
+    folders.supervisor_record.unlink(missing_ok=True)
+    write_private(folders.run / "supervisord.conf", text)
     log.unlink(missing_ok=True)
     python = [sys.executable, "-P", "-W", "ignore", "-m"]
     argv = [*python, "memctl.infra.embedded.launch", "--leads", "--record", "run/supervisor.pid", "--"]
@@ -117,36 +117,36 @@ def start(places: Folders, text: str) -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            cwd=places.data,
-            env={**os.environ, "MEMCTL_DATA_DIR": str(places.data)},
+            cwd=folders.data,
+            env={**os.environ, "MEMCTL_DATA_DIR": str(folders.data)},
             check=True,
         )
     deadline = time.monotonic() + _PATIENCE
     seen = False
     while True:
-        alive = running(places) is not None
+        alive = running(folders) is not None
         if alive:
             seen = True
-            with contextlib.suppress(OSError), talk(places) as supervisor:
+            with contextlib.suppress(OSError), talk(folders) as supervisor:
                 supervisor.supervisor.getState()
                 return
         if (seen and not alive) or time.monotonic() > deadline:
-            raise ServerDidNotStart("the supervisor", tail(log) or tail(places.log / "supervisor.log"))
+            raise ServerDidNotStart("the supervisor", tail(log) or tail(folders.log / "supervisor.log"))
         time.sleep(LOOK_AGAIN)
 
 
-def states(places: Folders, patience: float = _PATIENCE) -> dict[str, State]:
+def states(folders: Folders, patience: float = _PATIENCE) -> dict[str, State]:
     """Each configured program. Raises OSError where supervisord does not answer within `patience` seconds."""
-    with talk(places, patience) as supervisor:
+    with talk(folders, patience) as supervisor:
         found: list[dict[str, Any]] = supervisor.supervisor.getAllProcessInfo()
     return {
         one["name"]: State(one["name"], one["statename"], one["pid"], max(one["start"], one["stop"])) for one in found
     }
 
 
-def silent(places: Folders, found: Iterable[State]) -> tuple[str, ...]:
+def silent(folders: Folders, found: Iterable[State]) -> tuple[str, ...]:
     """Which of these programs run and do not answer when they are asked."""
-    instance, programs = recalled(places), {program.name: program for program in PROGRAMS}
+    instance, programs = recalled(folders), {program.name: program for program in PROGRAMS}
     running = [(each.name, process) for each in found if each.pid and (process := Process.of(each.pid)) is not None]
 
     def answers(each: tuple[str, Process]) -> bool:
@@ -157,10 +157,10 @@ def silent(places: Folders, found: Iterable[State]) -> tuple[str, ...]:
     return tuple(name for name, well in asked if not well.result())
 
 
-def start_program(places: Folders, name: str) -> None:
+def start_program(folders: Folders, name: str) -> None:
     """Have it started now, without waiting; nothing happens to one that runs. One that waits to be tried again after
     a crash is tried at once. Raises ServerDidNotStart where supervisord cannot even try."""
-    with talk(places) as supervisor:
+    with talk(folders) as supervisor:
         if supervisor.supervisor.getProcessInfo(name)["statename"] == "BACKOFF":
             with contextlib.suppress(xmlrpc.client.Fault):  # it was tried again meanwhile
                 supervisor.supervisor.stopProcess(name)
@@ -171,16 +171,16 @@ def start_program(places: Folders, name: str) -> None:
                 raise ServerDidNotStart(name, fault.faultString) from fault
 
 
-def shut_down(places: Folders) -> None:
+def shut_down(folders: Folders) -> None:
     """Have supervisord stop its programs, the last first, and end; without waiting."""
-    with talk(places) as supervisor:
+    with talk(folders) as supervisor:
         supervisor.supervisor.shutdown()
 
 
 @contextlib.contextmanager
-def talk(places: Folders, patience: float = _PATIENCE) -> Iterator[Any]:
+def talk(folders: Folders, patience: float = _PATIENCE) -> Iterator[Any]:
     """A connection to supervisord. Raises OSError where it does not answer in time, or refuses."""
-    with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places), patience)) as supervisor:
+    with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(folders), patience)) as supervisor:
         try:
             yield supervisor
         except (xmlrpc.client.Error, http.client.HTTPException) as failure:  # it is about to end, for instance
@@ -207,8 +207,8 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def _socket(places: Folders) -> str:
-    return str(places.sockets / "supervisor.sock")
+def _socket(folders: Folders) -> str:
+    return str(folders.sockets / "supervisor.sock")
 
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_./:=@%-")

@@ -22,7 +22,7 @@ import psycopg
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, Recipe, TextsRefused, UnusableVectors, checked, cleaned
 from memctl.infra.llm import budget
-from memctl.infra.llm.budget import Limits, Purpose
+from memctl.infra.llm.budget import Purpose
 from memctl.infra.log.spaces import space_id
 from memctl.infra.redaction.text import Redactor, drop_private
 
@@ -231,13 +231,6 @@ class _Ledger:
         self._lock = threading.Lock()
         self._open: Connection | None = None
         self._space = 0
-        llm = settings.llm
-        self._limits = Limits(
-            daily_usd=Decimal(str(llm.daily_usd)),
-            monthly_usd=Decimal(str(llm.monthly_usd)),
-            daily_tokens=llm.daily_tokens,
-            monthly_tokens=llm.monthly_tokens,
-        )
 
     @contextlib.contextmanager
     def line(self, size: int) -> Iterator[_Line]:
@@ -246,7 +239,7 @@ class _Ledger:
             purpose = Purpose(
                 space_id=self._space, processor="embedder", subject="vectors", model=self._model, prompt="-"
             )
-            call = budget.reserve(connection, self._limits, purpose, size, self._cost(size))
+            call = budget.reserve(connection, self._settings.llm, purpose, size, self._cost(size))
         line = _Line()
         try:
             yield line

@@ -121,7 +121,9 @@ def parse_hook(
         subagent_type=string(payload.get("agent_type")),
     )
     location = normalise(string(payload.get("cwd")))
-    alone = any(map(is_unattended, ways)) or _is_ephemeral(payload, agent)
+    # No transcript is written: only `codex exec --ephemeral` has it so.
+    ephemeral = agent == "codex" and "transcript_path" in payload and not string(payload["transcript_path"])
+    alone = any(map(is_unattended, ways)) or ephemeral
     speaker = "agent" if alone or common["subagent"] else _who_types(name, payload, agent, location, looks=looks)
     found = _observations(name, payload, common, speaker)
     files = _written(payload) if name in _WRITTEN and AGENTS_SHELL not in ways else ()
@@ -129,7 +131,8 @@ def parse_hook(
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
     whole = isinstance(payload.get("messages"), list) and name == "Stop"
-    keys = _keys_of_messages(agent, session, found) if whole else _keys_of_delivery(delivery_id, len(found))
+    keys = [hook_key(delivery_id) + (f":{index}" if index else "") for index in range(len(found))]
+    keys = _keys_of_messages(agent, session, found) if whole else keys
     events = tuple(
         NewEvent(
             stream=session_stream(agent, session),
@@ -145,11 +148,6 @@ def parse_hook(
     return ParsedHook(events=events, transcripts=files, begins=begins)
 
 
-def _is_ephemeral(payload: dict[str, Any], agent: Agent) -> bool:
-    """Whether no transcript is written, as only `codex exec --ephemeral` has it."""
-    return agent == "codex" and "transcript_path" in payload and not string(payload["transcript_path"])
-
-
 def _written(payload: dict[str, Any]) -> tuple[str, ...]:
     """The transcripts that a client names. An agent's command may name any file."""
     named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
@@ -157,21 +155,16 @@ def _written(payload: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _who_types(name: str, payload: dict[str, Any], agent: Agent, location: str, *, looks: bool) -> str:
-    """Whose word a prompt is that no agent wrote: the client's, where that cannot be ruled out."""
-    by_client = name == "UserPromptSubmit" and (not looks or _by_client(payload, agent, location))
-    return CLIENT if by_client else "user"
-
-
-def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
-    """Whether a prompt is the text of a command, as the client says or a file of the checkout shows, or stands in the
-    frame of another client."""
+    """Whose word a prompt is that no agent wrote: the client's, where that cannot be ruled out. It is the text of a
+    command, as the client says or a file of the checkout shows, or stands in the frame of another client."""
     prompt = string(payload.get("prompt"))
-    by_its_text = framed_by_another(prompt, agent) or is_expanded(prompt, location, agent)
-    return payload.get("from_command") is True or by_its_text
-
-
-def _keys_of_delivery(delivery_id: str, count: int) -> list[str]:
-    return [hook_key(delivery_id) + (f":{index}" if index else "") for index in range(count)]
+    by_client = name == "UserPromptSubmit" and (
+        not looks
+        or payload.get("from_command") is True
+        or framed_by_another(prompt, agent)
+        or is_expanded(prompt, location, agent)
+    )
+    return CLIENT if by_client else "user"
 
 
 def _keys_of_messages(agent: str, session: str, said: list[tuple[Observation, str]]) -> list[str]:

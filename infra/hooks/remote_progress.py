@@ -89,14 +89,14 @@ class Nobody:
 class Notes:
     """A relay's own account of how it stands, kept in a file for `status`. For several threads."""
 
-    def __init__(self, places: Folders, api_url: str) -> None:
-        self._places = places
+    def __init__(self, folders: Folders, api_url: str) -> None:
+        self._folders = folders
         self._lock = threading.Lock()
         self._written_at = 0.0
         self.standing = self._written = RemoteState(api_url, since=time.time())
         process = Process.of(os.getpid())
         assert process is not None
-        process.record(places.run / _RECORD)
+        process.record(folders.run / _RECORD)
         self._write()
 
     def took(self, events: int, left_out: int = 0) -> None:
@@ -131,27 +131,27 @@ class Notes:
     def close(self) -> None:
         with self._lock, contextlib.suppress(OSError):
             for name in (_FILE, _RECORD):
-                (self._places.run / name).unlink(missing_ok=True)
+                (self._folders.run / name).unlink(missing_ok=True)
 
     def _write(self) -> None:
         self._written_at, self._written = time.monotonic(), self.standing
-        write_private(self._places.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
+        write_private(self._folders.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
 
 
-def relay_seen(places: Folders, api_url: str = "") -> RelaySeen | None:
+def relay_seen(folders: Folders, api_url: str = "") -> RelaySeen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should, unless it is to
     run there for `api_url`."""
     try:
-        standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
+        standing = msgspec.json.decode(read_file(folders.run / _FILE), type=RemoteState)
     except (FileNotFoundError, NoRegularFile, msgspec.MsgspecError):
-        return RelaySeen(RemoteState(api_url, since=0.0), False, *_waiting(places)) if api_url else None
-    process = Process.recorded(places.run / _RECORD)
-    return RelaySeen(standing, process is not None and process.lives(), *_waiting(places))
+        return RelaySeen(RemoteState(api_url, since=0.0), False, *_waiting(folders)) if api_url else None
+    process = Process.recorded(folders.run / _RECORD)
+    return RelaySeen(standing, process is not None and process.lives(), *_waiting(folders))
 
 
-def _waiting(places: Folders) -> tuple[int, float]:
+def _waiting(folders: Folders) -> tuple[int, float]:
     """How many deliveries wait in the spool, and the oldest for how many seconds."""
-    since = spooled_since(places.spool)
+    since = spooled_since(folders.spool)
     # One that is named later than now was so before the clock was set back.
     return len(since), max((abs(time.time() - each) for each in since), default=0.0)
 

@@ -62,11 +62,11 @@ def events_of(table: str, row: dict[str, Any], number: int) -> Made:
     return making(table, row, number)
 
 
-def _key(table: str, row: dict[str, Any], number: int, part: str = "") -> str:
+def _key(table: str, row: dict[str, Any], number: int) -> str:
     """Of the row's own id and times, which hold nothing of what it says."""
     own = identifier(str(_first(row, "id", "uuid") or f"#{number}"))
     times = [str(_moment(row, name)) for name in (_CREATED, _CHANGED)]
-    return f"import:{table}:{own}:{':'.join(times)}" + (f":{part}" if part else "")
+    return f"import:{table}:{own}:{':'.join(times)}"
 
 
 _CREATED = ("created_at", "createdAt", "first_seen_at", "timestamp", "collected_at")

@@ -4,13 +4,18 @@ Both stand in Postgres, so no number of workers passes a limit together; a call 
 counts as if it had cost all that was set aside.
 """
 
+from __future__ import annotations
+
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, single_row
+
+if TYPE_CHECKING:
+    from memctl.infra.settings_model import Llm
 
 _LOCK = 0x6C6C6D62  # "llmb"
 
@@ -33,17 +38,9 @@ class OverBudget(MemctlError):
     allowed: str
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be spent in a day and in a month (UTC), in US dollars and in tokens of input and output together."""
-
-    daily_usd: Decimal
-    monthly_usd: Decimal
-    daily_tokens: int
-    monthly_tokens: int
-
-
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """What was spent, with what is set aside for calls under way."""
+    """What was spent in this day and this month (UTC), in US dollars and in tokens of input and output together, with
+    what is set aside for calls under way."""
 
     daily_tokens: int
     monthly_tokens: int
@@ -67,15 +64,16 @@ def spent(connection: Connection) -> Spent:
     return Spent(daily_tokens=row[0], monthly_tokens=row[1], daily_usd=row[2], monthly_usd=row[3])
 
 
-def reserve(connection: Connection, limits: Limits, purpose: Purpose, tokens: int, usd: Decimal) -> int:
+def reserve(connection: Connection, limits: Llm, purpose: Purpose, tokens: int, usd: Decimal) -> int:
     """Set aside what a call may cost at most; returns its number in the ledger. Raises: OverBudget, and nothing is."""
+    most_a_day, most_a_month = (Decimal(str(most)) for most in (limits.daily_usd, limits.monthly_usd))
     with connection.transaction():
         # Everyone who reserves sees what those before have reserved.
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         now = spent(connection)
         for limit, had, more, allowed in (
-            ("daily budget", now.daily_usd, usd, limits.daily_usd),
-            ("monthly budget", now.monthly_usd, usd, limits.monthly_usd),
+            ("daily budget", now.daily_usd, usd, most_a_day),
+            ("monthly budget", now.monthly_usd, usd, most_a_month),
             ("daily number of tokens", now.daily_tokens, tokens, limits.daily_tokens),
             ("monthly number of tokens", now.monthly_tokens, tokens, limits.monthly_tokens),
         ):

@@ -20,7 +20,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.llm import budget
 from memctl.infra.llm.agents import AGENTS, model_of
-from memctl.infra.llm.budget import Limits, OverBudget, Purpose
+from memctl.infra.llm.budget import OverBudget, Purpose
 from memctl.infra.llm.prompts import Prompt, fenced
 from memctl.infra.redaction.text import drop_private
 
@@ -92,12 +92,6 @@ class ModelClient:
         self._space_id = space_id
         self._redactor = redactor
         self.model = f"{settings.provider}:{settings.model}"
-        self.limits = Limits(
-            daily_usd=Decimal(str(settings.daily_usd)),
-            monthly_usd=Decimal(str(settings.monthly_usd)),
-            daily_tokens=settings.daily_tokens,
-            monthly_tokens=settings.monthly_tokens,
-        )
 
     def ask(self, prompt: Prompt, content: str, output: type[T], *, processor: str, subject: str) -> ModelAnswer[T]:
         """The model's answer in that form (a pydantic model).
@@ -116,7 +110,7 @@ class ModelClient:
             space_id=self._space_id, processor=processor, subject=subject, model=self.model, prompt=prompt.name
         )
         agent_adds = AGENTS[self._settings.provider].overhead if self._settings.provider in AGENTS else 0
-        meter = Meter(self._connection, self.limits, purpose, self._cost, OVERHEAD_TOKENS + agent_adds)
+        meter = Meter(self._connection, self._settings, purpose, self._cost, OVERHEAD_TOKENS + agent_adds)
 
         async def asked() -> T:
             model, close = _model(self._settings)
@@ -161,12 +155,12 @@ class Meter:
     def __init__(
         self,
         connection: Connection,
-        limits: Limits,
+        limits: Llm,
         purpose: Purpose,
         cost: Callable[[int, int], Decimal],
-        overhead: int = OVERHEAD_TOKENS,
+        overhead: int,
     ) -> None:
-        self._connection, self._limits, self._purpose, self._cost = connection, limits, purpose, cost
+        self.connection, self._limits, self._purpose, self._cost = connection, limits, purpose, cost
         self._overhead = overhead
         self._aside = (0, Decimal(0))
         self.tokens = 0
@@ -176,24 +170,18 @@ class Meter:
         """What a request of so many bytes may cost at most: no token of any model is less than a byte."""
         tokens_in = request_bytes + self._overhead
         self._aside = (tokens_in + most_output, self._cost(tokens_in, most_output))
-        return budget.reserve(self._connection, self._limits, self._purpose, *self._aside)
+        return budget.reserve(self.connection, self._limits, self._purpose, *self._aside)
 
     def answered(self, call: int, tokens_in: int, tokens_out: int) -> None:
         """The last request was answered. A server that does not say what it counted counts as if it were all."""
         tokens, cost = tokens_in + tokens_out, self._cost(tokens_in, tokens_out)
         if tokens_in:
-            budget.settle(self._connection, call, tokens_in, tokens_out, cost)
+            budget.settle(self.connection, call, tokens_in, tokens_out, cost)
         else:
             tokens, cost = self._aside
-            budget.unknown(self._connection, call, "no usage")
+            budget.unknown(self.connection, call, "no usage")
         self.tokens += tokens
         self.usd += cost
-
-    def refused(self, call: int, problem: str) -> None:
-        budget.refused(self._connection, call, problem)
-
-    def unknown(self, call: int, problem: str) -> None:
-        budget.unknown(self._connection, call, problem)
 
 
 def _metered(model: Model, meter: Meter, timeout_s: float) -> Model:
@@ -225,27 +213,27 @@ def _metered(model: Model, meter: Meter, timeout_s: float) -> Model:
                         answer = await self.wrapped.request(messages, model_settings, model_request_parameters)
                 except TimeoutError:
                     # The server may go on and count it: another try would cost as much again.
-                    meter.unknown(call, "timeout")
+                    budget.unknown(meter.connection, call, "timeout")
                     raise Unanswered(kind="timeout", why=f"no answer within {timeout_s:.0f} s") from None
                 except ModelHTTPError as problem:
                     status, why = problem.status_code, f"HTTP {problem.status_code}"
                     if status in _PERHAPS_ANSWERED:
-                        meter.unknown(call, why)
+                        budget.unknown(meter.connection, call, why)
                     else:
-                        meter.refused(call, why)
+                        budget.refused(meter.connection, call, why)
                     if status not in (408, 409, 429) and status < 500:
                         raise Unanswered(kind="refused", why=why, whatever=status in _NOBODY_FOR_US) from None
                     if not left:
                         raise Unanswered(kind="unavailable", why=why, whatever=status in _NOBODY_NOW) from None
                 except ModelAPIError as problem:
                     if never_sent := _never_sent(problem):
-                        meter.refused(call, "connection")
+                        budget.refused(meter.connection, call, "connection")
                     else:
-                        meter.unknown(call, "connection")
+                        budget.unknown(meter.connection, call, "connection")
                     if not left:
                         raise Unanswered(kind="unavailable", why="it cannot be reached", whatever=never_sent) from None
                 except Exception:  # whatever the library makes of an answer in no known shape
-                    meter.unknown(call, "unreadable")
+                    budget.unknown(meter.connection, call, "unreadable")
                     raise Unanswered(kind="bad_output", why="its answer cannot be read") from None
                 else:
                     meter.answered(call, answer.usage.input_tokens, answer.usage.output_tokens)

@@ -91,15 +91,9 @@ def append(
     alone = connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
     if any(event.sources for event in events):
         with connection.transaction() if alone else contextlib.nullcontext():
-            return _append_citing(connection, space_id, events, again)
+            resting = _resting_on_what_is_gone(connection, space_id, events)
+            return _append_but(resting, connection, space_id, events, again)
     return _append(connection, space_id, events, again, alone)
-
-
-def _append_citing(
-    connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None
-) -> list[Appended]:
-    """Append events that name what they rest on, without those that rest on what was forgotten."""
-    return _append_but(_resting_on_what_is_gone(connection, space_id, events), connection, space_id, events, again)
 
 
 def _append_but(

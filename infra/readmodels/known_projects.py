@@ -57,8 +57,6 @@ def known_places(connection: Connection, live: Live, space_id: int) -> Known:
     which = (connection.info.host, connection.info.port, connection.info.dbname, live.stage2, space_id)
     with _lock:
         former = _kept.get(which)
-    if former is None and not _are_there(connection, live):
-        return _known([Place(location) for location in _known_locations(connection, live, space_id)], [])
     state = _state(connection, live, space_id)
     if former is not None and former[0] == state:
         with _lock:
@@ -85,22 +83,12 @@ def _deciding(places: Iterable[Place]) -> list[Place]:
     return [msgspec.structs.replace(place, last_seen=0, looked_at=0) for place in places]
 
 
-def _tables(live: Live) -> list[str]:
-    """Where locations and words stand."""
-    return [readmodels.table(name, live.stage2) for name in ("locations", "project_words")]
-
-
-def _are_there(connection: Connection, live: Live) -> bool:
-    """Whether those tables are: rows of a memctl that knew no projects have none, until they are rebuilt."""
-    there = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", _tables(live)).fetchone()
-    return there is not None and None not in there
-
-
 def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[object, ...]]:
     """Another one once a row was written or deleted: which transaction wrote each. The newest of those alone would not
     do, for an older one may commit after it."""
     each = "SELECT {}, count(*), sum(hashtextextended(key, xmin::text::bigint)) FROM {} WHERE space_id = %s"
-    both = sql.SQL(" UNION ALL ").join(sql.SQL(each).format(table, sql.SQL(table)) for table in _tables(live))
+    tables = [readmodels.table(name, live.stage2) for name in ("locations", "project_words")]
+    both = sql.SQL(" UNION ALL ").join(sql.SQL(each).format(table, sql.SQL(table)) for table in tables)
     return sorted(connection.execute(both, [space_id, space_id]).fetchall())
 
 
@@ -118,8 +106,6 @@ def occupants_at(connection: Connection, space_id: int, paths: Sequence[str]) ->
     """The checkouts that lay at some paths of this machine, by what the live read models say of locations there (below
     a path, too, where it is the only one), and by what was forgotten of checkouts that lay where others did."""
     live = generations.live(connection)
-    if not _are_there(connection, live):
-        return {}
     model = next(p for p in projections() if p.name == "locations")
     given = {"space": space_id, "paths": list(paths), "root": paths[0] if len(paths) == 1 else ""}
     found = connection.execute(_PLACES.format(sql.SQL(readmodels.table(model.name, live.stage2))), given, binary=True)
@@ -194,21 +180,3 @@ def place_of(row: Location, positions: Mapping[str, int]) -> Place:
         free=row.free,
         looked_at=max(of_git.at, of_git.there_since, *(each.at for each in row.remotes)),
     )
-
-
-def _known_locations(connection: Connection, live: Live, space_id: int) -> list[str]:
-    """Every working directory that something happened in, sorted."""
-    stats = next(p for p in projections(1) if p.name == "stats")
-    location = readmodels.expression(stats, "location")
-    # One look at the index a location: a plain DISTINCT would read a row for every location and day.
-    found = connection.execute(
-        sql.SQL(
-            "WITH RECURSIVE known(place) AS ("
-            " (SELECT min({location}) FROM {table} WHERE space_id = %(space)s)"
-            " UNION ALL SELECT (SELECT min({location}) FROM {table} WHERE space_id = %(space)s AND {location} > place)"
-            " FROM known WHERE place IS NOT NULL)"
-            " SELECT place FROM known WHERE place <> '' ORDER BY 1"
-        ).format(location=sql.SQL(location), table=sql.SQL(readmodels.table("stats", live.stage1))),
-        {"space": space_id},
-    )
-    return [row[0] for row in found]

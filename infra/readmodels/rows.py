@@ -122,7 +122,8 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
     for p in projections(stage):
         if p.name == name:
             indexes += ["(space_id, stream)"] if stage == 1 else []
-            indexes += [f"(space_id, {_expressions(p, fields)})" for fields in p.indexes]
+            for fields in p.indexes:
+                indexes.append(f"(space_id, {', '.join(expression(p, field) for field in fields)})")
     if durable:
         # First, because it rewrites the table and every index that is there.
         connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
@@ -148,10 +149,6 @@ def drop_tables(connection: Connection, generation: int) -> None:
     ).fetchall()
     for (name,) in names:
         connection.execute(_literal(f"DROP TABLE IF EXISTS {name}"))  # another may be at it, too
-
-
-def _expressions(p: Projection[Any], fields: Sequence[str]) -> str:
-    return ", ".join(expression(p, field) for field in fields)
 
 
 def expression(p: Projection[Any], field: str) -> str:

@@ -18,23 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, SessionStarted
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.domain.support.text import digest_of
 from memctl.infra.transcripts.fields import micros
-from memctl.infra.transcripts.formats import LineFields, Session, lines_of, nobodys, token_counts
+from memctl.infra.transcripts.formats import Line, Session, lines_of, token_counts
 
 NAME = ".aider.chat.history.md"
 
@@ -78,7 +68,7 @@ class _Chat:
 
     def __init__(self, heading: str, occurred_at: Micros) -> None:
         self.occurred_at = occurred_at
-        self.session = Session("aider")
+        self.session = Session("aider", in_markdown=True)
         """Its id is known once the first prompt has come."""
         self.head = [heading]
         self.proposed: dict[str, list[dict[str, str]]] = {}
@@ -112,24 +102,21 @@ class Aider:
             return "outside a chat"
         if not chat.session.id:
             return "chat without a prompt"
-        common = chat.session.fields(f"#{section.line}")
+        line = Line(chat.session, f"#{section.line}", chat.occurred_at, location=self._location)
         match section.kind:
             case "started":
-                found: list[Observation] = [SessionStarted(source="startup", **common)]
+                line.add(SessionStarted(source="startup", **line.fields))
             case "prompt":
                 chat.proposed = {}
-                found = [_prompt(section.text, common)]
+                _prompt(section.text.strip(), line)
             case "mode":
-                found = [NoticeReceived(kind="command", text=section.text.strip(), **common)]
+                line.noticed("command", section.text.strip())
             case "answer":
                 chat.proposed = _proposed(section.text)
-                found = [ResponseReceived(text=section.text.strip(), **common)]
+                line.said(section.text.strip())
             case _:
-                found = list(_said(section.text.split("\n"), chat, common))
-        events = [
-            chat.session.event(each, chat.occurred_at, location=self._location, actor=nobodys(each)) for each in found
-        ]
-        return events or section.kind
+                _report(section.text.split("\n"), chat, line)
+        return line.events or section.kind
 
 
 def _sections(lines: list[str]) -> Iterator[_Section]:
@@ -181,43 +168,40 @@ def _said_again(section: _Section, after: _Section | None) -> bool:
     return command.startswith("/") and bool(words.strip()) and words.strip() == after.text.strip()
 
 
-def _prompt(text: str, common: LineFields) -> Observation:
-    text = text.strip()
+def _prompt(text: str, line: Line) -> None:
     command = text[1:].split(maxsplit=1) if text[:1] == "/" else []
     if text[:1] == "!" or (command and command[0] in _OWN):
-        return NoticeReceived(kind="command", text=text, **common)
-    return PromptSubmitted(text=text, meta=text.startswith(_REFLECTED), **common)
+        line.noticed("command", text)
+    else:
+        line.prompted(text, meta=text.startswith(_REFLECTED))
 
 
-def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observation]:
-    """What aider reports, a block for each line that is understood."""
-    for block, line in enumerate(lines):
-        if version := _VERSION.fullmatch(line):
+def _report(lines: list[str], chat: _Chat, line: Line) -> None:
+    """What aider reports, a block for each line that is understood. A call has no id of its own: it is named by the
+    place of the line that reports it."""
+    for number, text in enumerate(lines):
+        block, call = 2 * number, f"{line.fields['line']}.{number}"
+        if version := _VERSION.fullmatch(text):
             chat.session.agent_version = version[1]
-        elif model := _MODEL.match(line):
+        elif model := _MODEL.match(text):
             chat.session.model = model[1]
-        elif tokens := _TOKENS.match(line):
+        elif tokens := _TOKENS.match(text):
             sent, hit, received = (_number(tokens[name] or "0") for name in ("sent", "hit", "received"))
-            data = token_counts(taken=sent, given=received, cached=hit)
-            yield NoticeReceived(kind="tokens", data=data, block=2 * block, **common)
-        elif applied := _APPLIED.fullmatch(line):
-            # No id of its own: a call is named by the place of the line that reports it.
+            line.noticed("tokens", data=token_counts(taken=sent, given=received, cached=hit), block=block)
+        elif applied := _APPLIED.fullmatch(text):
             path = applied[1].strip()
-            call = f"{common['line']}.{block}"
             # Applied once: a report of the same path again is of an edit that this answer did not propose.
             edits = chat.proposed.pop(path, [])
-            given: dict[str, Any] = {"file_path": path, **({"edits": edits} if edits else {})}
-            yield ToolCalled(tool="edit", call=call, input=given, block=2 * block, **common)
-            yield ToolReturned(text=line, tool="edit", call=call, file=path, block=2 * block + 1, **common)
-        elif _NOT_APPLIED.match(line):
-            call = f"{common['line']}.{block}"
-            yield ToolCalled(tool="edit", call=call, block=2 * block, **common)
-            yield ToolFailed(text="\n".join(lines[block:]), tool="edit", call=call, block=2 * block + 1, **common)
+            line.called("edit", call, {"file_path": path, **({"edits": edits} if edits else {})}, block=block)
+            line.answered(failed=False, text=text, tool="edit", call=call, file=path, block=block + 1)
+        elif _NOT_APPLIED.match(text):
+            line.called("edit", call, {}, block=block)
+            line.answered(failed=True, text="\n".join(lines[number:]), tool="edit", call=call, block=block + 1)
             return
-        elif _COMMITTED.fullmatch(line):
-            yield NoticeReceived(kind="commit", text=line, block=2 * block, **common)
-        elif _INTERRUPTED.fullmatch(line):
-            yield NoticeReceived(kind="interrupted", text=line, block=2 * block, **common)
+        elif _COMMITTED.fullmatch(text):
+            line.noticed("commit", text, block=block)
+        elif _INTERRUPTED.fullmatch(text):
+            line.noticed("interrupted", text, block=block)
 
 
 def _proposed(answer: str) -> dict[str, list[dict[str, str]]]:

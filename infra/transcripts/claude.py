@@ -7,27 +7,16 @@ no one said it) but for prompts typed while the agent worked; `summary` (names n
 """
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    ContextCompacted,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import Agent, ContextCompacted, SessionStarted
 from memctl.domain.language.prompts import said_in
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import Session, Unreadable, exit_code_of
+from memctl.infra.transcripts.formats import Line, Session, Spent, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import structured_hunks
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
@@ -53,13 +42,6 @@ what is typed by the SDK."""
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "agent-name": "agentName"}
 
 
-class _Tokens(TypedDict):
-    message: str
-    tokens_in: int
-    tokens_out: int
-    tokens_cached: int
-
-
 def is_unattended(entrypoint: object) -> bool:
     """Whether a program may ask, and not a person: `claude -p` or an SDK of a script or of another agent, a server of
     MCP, an action of a repository, a command that an agent ran, whatever is not known. Nothing shows which of an SDK's
@@ -82,27 +64,25 @@ class Claude:
     def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
         match record.get("type"):
             case "user":
-                return _Line(record, place).user(record)
+                return _user(record, _line(record, place))
             case "assistant":
-                return _Line(record, place).assistant(record)
+                return _assistant(record, _line(record, place))
             case "progress":
                 return self._progress(record, place)
             case "attachment":
-                return self._attachment(record, place)
+                return _attachment(record, place)
             case "system":
-                return self._system(record, place)
+                return _system(record, place)
             case "queue-operation":
-                return self._queued(record, place)
+                return _queued(record, place)
             case "pr-link":
-                line = _Line(record, _at(record, "pr-link", place))
+                line = _line(record, _at(record, "pr-link", place))
                 data = {"number": integer(record.get("prNumber")), "repository": string(record.get("prRepository"))}
-                line.add(
-                    NoticeReceived(kind="pull-request", text=string(record.get("prUrl")), data=data, **line.common)
-                )
+                line.noticed("pull-request", string(record.get("prUrl")), data)
                 return line.events
             case "custom-title" | "ai-title" | "agent-name" as type:
-                line = _Line(record, place)
-                line.add(NoticeReceived(kind="title", text=string(record.get(_TITLES[type])), **line.common))
+                line = _line(record, place)
+                line.noticed("title", string(record.get(_TITLES[type])))
                 return line.events
             case type:
                 return kind(type)
@@ -121,48 +101,47 @@ class Claude:
             return _started(record, data, place)
         return kind("progress", data.get("type"))
 
-    def _attachment(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        attachment = mapping(record.get("attachment"))
-        type = attachment.get("type")
-        if type == "queued_command":
-            text = joined(attachment.get("prompt"))
-            if text:
-                line = _Line(record, place)
-                line.prompt(
-                    text, block=0, meta=attachment.get("commandMode", "prompt") != "prompt" or _of_client(attachment)
-                )
-                return line.events
-        if type == "hook_success" and attachment.get("hookEvent") == "SessionStart":
-            return _started(record, attachment, place)
-        return kind("attachment", type)
 
-    def _system(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        subtype = record.get("subtype")
-        line = _Line(record, place)
-        if subtype == "compact_boundary":
-            metadata = mapping(record.get("compactMetadata"))
-            trigger, before = string(metadata.get("trigger")), count(metadata.get("preTokens"))
-            line.add(ContextCompacted(trigger=trigger, tokens_before=before, **line.common))
-        elif subtype == "api_error":
-            text = joined(record.get("content")) or string(mapping(record.get("error")).get("message"))
-            line.add(NoticeReceived(kind="api-error", text=text, **line.common))
-        elif subtype == "local_command":
-            line.prompt(string(record.get("content")), block=0)
-        elif record.get("level") in ("warning", "error") and string(record.get("content")):
-            line.add(NoticeReceived(kind=kind(subtype), text=string(record.get("content")), **line.common))
-        return line.events or kind("system", subtype)
-
-    def _queued(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        text = joined(record.get("content"))
-        if record.get("operation") == "remove":
-            line = _Line(record, _at(record, "remove", place))
-            line.add(NoticeReceived(kind="queue-taken", **line.common))
-            return line.events
-        if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
-            return kind("queue-operation", record.get("operation"))
-        line = _Line(record, _at(record, "enqueue", place))
-        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "user")
+def _attachment(record: dict[str, Any], place: str) -> list[NewEvent] | str:
+    attachment = mapping(record.get("attachment"))
+    type = attachment.get("type")
+    if type == "queued_command" and (text := joined(attachment.get("prompt"))):
+        line = _line(record, place)
+        meta = attachment.get("commandMode", "prompt") != "prompt" or _of_client(attachment)
+        _prompt(line, text, block=0, meta=meta)
         return line.events
+    if type == "hook_success" and attachment.get("hookEvent") == "SessionStart":
+        return _started(record, attachment, place)
+    return kind("attachment", type)
+
+
+def _system(record: dict[str, Any], place: str) -> list[NewEvent] | str:
+    subtype, text = record.get("subtype"), string(record.get("content"))
+    line = _line(record, place)
+    if subtype == "compact_boundary":
+        metadata = mapping(record.get("compactMetadata"))
+        trigger, before = string(metadata.get("trigger")), count(metadata.get("preTokens"))
+        line.add(ContextCompacted(trigger=trigger, tokens_before=before, **line.fields))
+    elif subtype == "api_error":
+        line.noticed("api-error", joined(record.get("content")) or string(mapping(record.get("error")).get("message")))
+    elif subtype == "local_command":
+        _prompt(line, text, block=0)
+    elif record.get("level") in ("warning", "error") and text:
+        line.noticed(kind(subtype), text)
+    return line.events or kind("system", subtype)
+
+
+def _queued(record: dict[str, Any], place: str) -> list[NewEvent] | str:
+    text = joined(record.get("content"))
+    if record.get("operation") == "remove":
+        line = _line(record, _at(record, "remove", place))
+        line.noticed("queue-taken")
+        return line.events
+    if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
+        return kind("queue-operation", record.get("operation"))
+    line = _line(record, _at(record, "enqueue", place))
+    line.noticed("queued-prompt", text, actor="user")
+    return line.events
 
 
 def _of_client(record: dict[str, Any]) -> bool:
@@ -187,8 +166,8 @@ def _started(record: dict[str, Any], hook: dict[str, Any], place: str) -> list[N
     """A session start, known by the client's SessionStart hooks alone. Each of several hooks leaves a line with its own
     uuid and time, so one start may be recorded more than once.
     """
-    line = _Line(record, place)
-    line.add(SessionStarted(source=string(hook.get("hookName")).partition(":")[2], **line.common))
+    line = _line(record, place)
+    line.add(SessionStarted(source=string(hook.get("hookName")).partition(":")[2], **line.fields))
     return line.events
 
 
@@ -210,126 +189,108 @@ def _said_at_once(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*others[:first], {"type": "text", "text": "\n".join(said)}, *others[first:]]
 
 
-class _Line:
-    """One object on its way to events."""
+def _line(record: dict[str, Any], id: str) -> Line:
+    """One object on its way to events, under its own id, or that one where it has none. Raises: Unreadable."""
+    session = Session("claude-code", identifier(record.get("sessionId")), normalise(string(record.get("cwd"))))
+    if not session.id:
+        raise Unreadable("names no session")
+    sidechain = record.get("isSidechain") is True
+    session.agent_version, session.branch = string(record.get("version")), string(record.get("gitBranch"))
+    session.subagent = identifier(record.get("agentId")) or ("sidechain" if sidechain else "")
+    sources = {string(each.get("promptSource")) for each in (record, mapping(record.get("attachment")))}
+    entrypoint = record.get("entrypoint") or ""
+    session.unattended = (
+        is_unattended(entrypoint)
+        or not sources <= _SOURCES
+        or ("sdk" in sources and not entrypoint)
+        or bool(record.get("agentName"))
+    )
+    parent = identifier(record.get("parentUuid") or record.get("logicalParentUuid"))
+    return Line(session, identifier(record.get("uuid")) or id, micros(record.get("timestamp")), parent=parent)
 
-    def __init__(self, record: dict[str, Any], place: str) -> None:
-        session = Session("claude-code", identifier(record.get("sessionId")), normalise(string(record.get("cwd"))))
-        if not session.id:
-            raise Unreadable("names no session")
-        sidechain = record.get("isSidechain") is True
-        session.agent_version, session.branch = string(record.get("version")), string(record.get("gitBranch"))
-        session.subagent = identifier(record.get("agentId")) or ("sidechain" if sidechain else "")
-        parent = identifier(record.get("parentUuid") or record.get("logicalParentUuid"))
-        self.common = session.fields(identifier(record.get("uuid")) or place, parent=parent)
-        self.session = session
-        sources = {string(each.get("promptSource")) for each in (record, mapping(record.get("attachment")))}
-        entrypoint = record.get("entrypoint") or ""
-        session.unattended = (
-            is_unattended(entrypoint)
-            or not sources <= _SOURCES
-            or ("sdk" in sources and not entrypoint)
-            or bool(record.get("agentName"))
-        )
-        self.occurred_at: Micros = micros(record.get("timestamp"))
-        self.events: list[NewEvent] = []
 
-    def add(self, payload: Observation, actor: str = "") -> None:
-        self.events.append(self.session.event(payload, self.occurred_at, actor=actor))
+def _prompt(line: Line, text: str, *, block: int, meta: bool = False, images: int = 0) -> None:
+    if text.startswith(_INTERRUPTED):
+        line.noticed("interrupted", text, block=block, actor="user")
+    else:
+        line.prompted(text, block=block, meta=meta or text.startswith(_CLIENT_TEXT), images=images)
 
-    def prompt(self, text: str, *, block: int, meta: bool = False, images: int = 0) -> None:
-        if text.startswith(_INTERRUPTED):
-            self.add(NoticeReceived(kind="interrupted", text=text, block=block, **self.common), "user")
-            return
-        meta = meta or text.startswith(_CLIENT_TEXT)
-        seen = PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common)
-        self.add(seen)
 
-    def user(self, record: dict[str, Any]) -> list[NewEvent] | str:
-        content = mapping(record.get("message")).get("content")
-        if record.get("isCompactSummary") is True:
-            self.add(ContextCompacted(text=joined(content), **self.common))
-            return self.events
-        meta = _of_client(record)
-        blocks = _said_at_once(_blocks(content))
-        pictures = [index for index, block in enumerate(blocks) if block.get("type") == "image"]
-        images = len(pictures)
-        results = sum(block.get("type") == "tool_result" for block in blocks)
-        # The structured result belongs to the line; with several results in it, nothing shows whose it is.
-        details = record.get("toolUseResult") if results == 1 else None
-        others: list[Any] = []
-        for index, block in enumerate(blocks):
-            match block.get("type"):
-                case "tool_result":
-                    self.result(block, details, index)
-                case "text" if text := string(block.get("text")):
-                    self.prompt(text, block=index, meta=meta, images=images)
-                    images = 0
-                case "image":
-                    pass
-                case type:
-                    others.append(type)
-        if images:
-            self.prompt("", block=pictures[0], meta=meta, images=images)
-        return self.events or kind("user", *others[:1] or ["empty"])
+def _user(record: dict[str, Any], line: Line) -> list[NewEvent] | str:
+    content = mapping(record.get("message")).get("content")
+    if record.get("isCompactSummary") is True:
+        line.add(ContextCompacted(text=joined(content), **line.fields))
+        return line.events
+    meta = _of_client(record)
+    blocks = _said_at_once(_blocks(content))
+    pictures = [index for index, block in enumerate(blocks) if block.get("type") == "image"]
+    images = len(pictures)
+    results = sum(block.get("type") == "tool_result" for block in blocks)
+    # The structured result belongs to the line; with several results in it, nothing shows whose it is.
+    details = record.get("toolUseResult") if results == 1 else None
+    others: list[Any] = []
+    for index, block in enumerate(blocks):
+        match block.get("type"):
+            case "tool_result":
+                _result(line, block, details, index)
+            case "text" if text := string(block.get("text")):
+                _prompt(line, text, block=index, meta=meta, images=images)
+                images = 0
+            case "image":
+                pass
+            case type:
+                others.append(type)
+    if images:
+        _prompt(line, "", block=pictures[0], meta=meta, images=images)
+    return line.events or kind("user", *others[:1] or ["empty"])
 
-    def result(self, block: dict[str, Any], details: Any, index: int) -> None:
-        text = joined(block.get("content"))
-        extra = mapping(details)
-        duration = integer(extra.get("durationMs"))
-        if duration is None:
-            duration = integer(extra.get("totalDurationMs"))
-        if duration is None and (seconds := extra.get("durationSeconds")) is not None:
-            duration = integer(seconds * 1000) if isinstance(seconds, (int, float)) else None
-        code = _EXIT_CODE.match(text[:_EXIT_SHOWN]) or _EXIT_CODE.match(string(details)[:_EXIT_SHOWN])
-        outcome = ToolFailed if block.get("is_error") is True else ToolReturned
-        self.add(
-            outcome(
-                text=text,
-                call=identifier(block.get("tool_use_id")),
-                exit_code=exit_code_of(code),
-                duration_ms=duration,
-                interrupted=extra.get("interrupted") is True,
-                file=string(extra.get("filePath")) or string(mapping(extra.get("file")).get("filePath")),
-                patch=structured_hunks(extra.get("structuredPatch")),
-                asked=identifier(extra.get("agentId")),
-                block=index,
-                **self.common,
-            )
-        )
 
-    def assistant(self, record: dict[str, Any]) -> list[NewEvent] | str:
-        message = mapping(record.get("message"))
-        content = message.get("content")
-        if record.get("isApiErrorMessage") is True:
-            self.add(NoticeReceived(kind="api-error", text=joined(content), **self.common))
-            return self.events
-        self.common["model"] = string(message.get("model"))
-        usage = mapping(message.get("usage"))
-        tokens = _Tokens(
-            message=identifier(message.get("id")),
-            tokens_in=count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens")),
-            tokens_out=count(usage.get("output_tokens")),
-            tokens_cached=count(usage.get("cache_read_input_tokens")),
-        )
-        others: list[Any] = []
-        for index, block in enumerate(_blocks(content)):
-            match block.get("type"):
-                case "text" if text := string(block.get("text")).strip():
-                    payload: Observation = ResponseReceived(text=text, block=index, **tokens, **self.common)
-                case "thinking" if text := string(block.get("thinking")).strip():
-                    payload = ResponseReceived(text=text, kind="thinking", block=index, **tokens, **self.common)
-                case "tool_use" | "server_tool_use" | "mcp_tool_use":
-                    payload = ToolCalled(
-                        tool=string(block.get("name")),
-                        call=identifier(block.get("id")),
-                        input=mapping(block.get("input")),
-                        block=index,
-                        **tokens,
-                        **self.common,
-                    )
-                case type:
-                    others.append(type)
-                    continue
-            self.add(payload)
-        return self.events or kind("assistant", *others[:1] or ["empty"])
+def _result(line: Line, block: dict[str, Any], details: Any, index: int) -> None:
+    text = joined(block.get("content"))
+    extra = mapping(details)
+    duration = integer(extra.get("durationMs"))
+    if duration is None:
+        duration = integer(extra.get("totalDurationMs"))
+    if duration is None and (seconds := extra.get("durationSeconds")) is not None:
+        duration = integer(seconds * 1000) if isinstance(seconds, (int, float)) else None
+    line.answered(
+        failed=block.get("is_error") is True,
+        text=text,
+        call=identifier(block.get("tool_use_id")),
+        exit_code=exit_code_of(_EXIT_CODE.match(text[:_EXIT_SHOWN]) or _EXIT_CODE.match(string(details)[:_EXIT_SHOWN])),
+        duration_ms=duration,
+        interrupted=extra.get("interrupted") is True,
+        file=string(extra.get("filePath")) or string(mapping(extra.get("file")).get("filePath")),
+        patch=structured_hunks(extra.get("structuredPatch")),
+        asked=identifier(extra.get("agentId")),
+        block=index,
+    )
+
+
+def _assistant(record: dict[str, Any], line: Line) -> list[NewEvent] | str:
+    message = mapping(record.get("message"))
+    content = message.get("content")
+    if record.get("isApiErrorMessage") is True:
+        line.noticed("api-error", joined(content))
+        return line.events
+    line.fields["model"] = string(message.get("model"))
+    usage = mapping(message.get("usage"))
+    tokens = Spent(
+        message=identifier(message.get("id")),
+        tokens_in=count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens")),
+        tokens_out=count(usage.get("output_tokens")),
+        tokens_cached=count(usage.get("cache_read_input_tokens")),
+    )
+    others: list[Any] = []
+    for index, block in enumerate(_blocks(content)):
+        match block.get("type"):
+            case "text" if text := string(block.get("text")).strip():
+                line.said(text, block=index, **tokens)
+            case "thinking" if text := string(block.get("thinking")).strip():
+                line.said(text, thinking=True, block=index, **tokens)
+            case "tool_use" | "server_tool_use" | "mcp_tool_use":
+                name, call = string(block.get("name")), identifier(block.get("id"))
+                line.called(name, call, mapping(block.get("input")), block=index, **tokens)
+            case type:
+                others.append(type)
+    return line.events or kind("assistant", *others[:1] or ["empty"])

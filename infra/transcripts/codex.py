@@ -10,22 +10,11 @@ from types import NoneType
 from typing import Any
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    ContextCompacted,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, ContextCompacted, SessionStarted
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded_within, exit_code_of, token_counts
+from memctl.infra.transcripts.formats import Line, Session, Unreadable, decoded_within, exit_code_of, token_counts
 
 _TERMINALS = ("codex_cli_rs", "codex-tui")
 _WINDOWS = ("codex_vscode", "Codex Desktop", "codex_chatgpt_desktop", "codex_atlas")
@@ -81,19 +70,14 @@ class Codex:
             return kind(type)
         if not self._session.id:
             raise Unreadable("no session_meta in front of it")
-        found: list[Observation]
-        common = self._session.fields(place)
+        line = Line(self._session, place, micros(record.get("timestamp")))
         if type == "response_item":
-            found = self._item(payload, common)
+            _item(payload, line)
         elif type == "event_msg":
-            found = self._event(payload, common)
+            _event(payload, line)
         elif type == "compacted":
-            found = [ContextCompacted(text=string(payload.get("message")), **common)]
-        else:
-            found = []
-        moment = micros(record.get("timestamp"))
-        events = [self._session.event(seen, moment) for seen in found]
-        return events or kind(type, payload.get("type"), payload.get("role"))
+            line.add(ContextCompacted(text=string(payload.get("message")), **line.fields))
+        return line.events or kind(type, payload.get("type"), payload.get("role"))
 
     def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
         id, session = identifier(meta.get("id")), self._session
@@ -113,80 +97,76 @@ class Codex:
         session.unattended = "subagent" not in source and not _is_persons(meta.get("source"), meta.get("originator"))
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
+        line = Line(session, place, micros(meta.get("timestamp")) or moment)
         started = SessionStarted(
             source="fork" if meta.get("forked_from_id") else "resume" if resumed else "startup",
             repository=string(git.get("repository_url")),
             commit=string(git.get("commit_hash")),
             parent_session=identifier(spawn.get("parent_thread_id")),
-            **self._session.fields(place),
+            **line.fields,
         )
-        return [session.event(started, micros(meta.get("timestamp")) or moment)]
+        line.add(started)
+        return line.events
 
-    def _item(self, item: dict[str, Any], common: LineFields) -> list[Observation]:
-        type = string(item.get("type"))
-        call = identifier(item.get("call_id") or item.get("id"))
-        match type:
-            case "message":
-                return self._message(item, common)
-            case "reasoning":
-                texts = [joined(item.get(name), of=_TEXTS) for name in ("summary", "content")]
-                text = "\n".join(text for text in texts if text).strip()
-                return [ResponseReceived(text=text, kind="thinking", **common)] if text else []
-            case "function_call" | "custom_tool_call" | "tool_search_call":
-                tool = string(item.get("name")) or type.removesuffix("_call")
-                given = item.get("arguments") if "arguments" in item else item.get("input")
-                return [ToolCalled(tool=tool, call=call, input=_arguments(given), **common)]
-            case "local_shell_call" | "web_search_call":
-                tool = type.removesuffix("_call")
-                return [ToolCalled(tool=tool, call=call, input=mapping(item.get("action")), **common)]
-            case "function_call_output" | "custom_tool_call_output":
-                return [_outcome(item.get("output"), call, common)]
-            case "tool_search_output":
-                return [ToolReturned(call=call, **common)]  # its listing of tools is the client's, and long
-            case "compaction" | "context_compaction":
-                return [ContextCompacted(text=string(item.get("message")), **common)]
-            case _:
-                return []
 
-    def _message(self, item: dict[str, Any], common: LineFields) -> list[Observation]:
-        content = item.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
-        found: list[Observation] = []
-        images = sum(mapping(block).get("type") == "input_image" for block in blocks)
-        for index, block in enumerate(map(mapping, blocks)):
-            text = string(block.get("text")) if block.get("type") in _TEXTS else ""
-            if item.get("role") == "assistant" and text.strip():
-                found.append(ResponseReceived(text=text, block=index, message=identifier(item.get("id")), **common))
-            elif item.get("role") == "user" and text.strip() and not _INJECTED.match(text):
-                found.append(PromptSubmitted(text=text, block=index, images=images, **common))
-                images = 0
-        if images and item.get("role") == "user" and not found:
-            found.append(PromptSubmitted(text="", images=images, **common))
-        return found
+def _item(item: dict[str, Any], line: Line) -> None:
+    type = string(item.get("type"))
+    call = identifier(item.get("call_id") or item.get("id"))
+    match type:
+        case "message":
+            _message(item, line)
+        case "reasoning":
+            texts = [joined(item.get(name), of=_TEXTS) for name in ("summary", "content")]
+            line.said("\n".join(text for text in texts if text).strip(), thinking=True)
+        case "function_call" | "custom_tool_call" | "tool_search_call":
+            given = item.get("arguments") if "arguments" in item else item.get("input")
+            line.called(string(item.get("name")) or type.removesuffix("_call"), call, _arguments(given))
+        case "local_shell_call" | "web_search_call":
+            line.called(type.removesuffix("_call"), call, mapping(item.get("action")))
+        case "function_call_output" | "custom_tool_call_output":
+            _answer(item.get("output"), call, line)
+        case "tool_search_output":
+            line.answered(failed=False, call=call)  # its listing of tools is the client's, and long
+        case "compaction" | "context_compaction":
+            line.add(ContextCompacted(text=string(item.get("message")), **line.fields))
 
-    def _event(self, event: dict[str, Any], common: LineFields) -> list[Observation]:
-        match event.get("type"):
-            case "token_count":
-                # It follows the message it counts, so it cannot stand on it: a function of the line alone.
-                usage = mapping(mapping(event.get("info")).get("last_token_usage"))
-                cached = count(usage.get("cached_input_tokens"))
-                taken = max(0, count(usage.get("input_tokens")) - cached)
-                data = token_counts(taken=taken, given=count(usage.get("output_tokens")), cached=cached)
-                return [NoticeReceived(kind="tokens", data=data, **common)] if any(data.values()) else []
-            case "patch_apply_end":
-                return [_patch(event, common)]
-            case "task_complete" | "turn_complete":
-                duration = integer(event.get("duration_ms"))
-                took = {"duration_ms": duration} if duration is not None else {}
-                return [NoticeReceived(kind="turn-completed", data=took, **common)]
-            case "turn_aborted":
-                return [NoticeReceived(kind="interrupted", text=string(event.get("reason")), **common)]
-            case "error" | "stream_error":
-                return [NoticeReceived(kind="api-error", text=string(event.get("message")), **common)]
-            case "thread_name_updated":
-                return [NoticeReceived(kind="title", text=string(event.get("thread_name")), **common)]
-            case _:
-                return []
+
+def _message(item: dict[str, Any], line: Line) -> None:
+    content = item.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
+    images = sum(mapping(block).get("type") == "input_image" for block in blocks)
+    for index, block in enumerate(map(mapping, blocks)):
+        text = string(block.get("text")) if block.get("type") in _TEXTS else ""
+        if item.get("role") == "assistant":
+            line.said(text, block=index, message=identifier(item.get("id")))
+        elif item.get("role") == "user" and text.strip() and not _INJECTED.match(text):
+            line.prompted(text, block=index, images=images)
+            images = 0
+    if images and item.get("role") == "user" and not line.events:
+        line.prompted("", images=images)
+
+
+def _event(event: dict[str, Any], line: Line) -> None:
+    match event.get("type"):
+        case "token_count":
+            # It follows the message it counts, so it cannot stand on it: a function of the line alone.
+            usage = mapping(mapping(event.get("info")).get("last_token_usage"))
+            cached = count(usage.get("cached_input_tokens"))
+            taken = max(0, count(usage.get("input_tokens")) - cached)
+            data = token_counts(taken=taken, given=count(usage.get("output_tokens")), cached=cached)
+            if any(data.values()):
+                line.noticed("tokens", data=data)
+        case "patch_apply_end":
+            _patch(event, line)
+        case "task_complete" | "turn_complete":
+            duration = integer(event.get("duration_ms"))
+            line.noticed("turn-completed", data={"duration_ms": duration} if duration is not None else {})
+        case "turn_aborted":
+            line.noticed("interrupted", string(event.get("reason")))
+        case "error" | "stream_error":
+            line.noticed("api-error", string(event.get("message")))
+        case "thread_name_updated":
+            line.noticed("title", string(event.get("thread_name")))
 
 
 def _is_persons(source: Any, originator: Any) -> bool:
@@ -208,7 +188,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     return mapping(value)
 
 
-def _outcome(output: Any, call: str, common: LineFields) -> Observation:
+def _answer(output: Any, call: str, line: Line) -> None:
     """What a call gave back: text, text under the shell's header lines, JSON with metadata, or a list of blocks."""
     success: Any = None
     if isinstance(output, dict):
@@ -229,26 +209,20 @@ def _outcome(output: Any, call: str, common: LineFields) -> Observation:
         duration = _milliseconds(float(wall_time[1])) if wall_time else None
         text = text[header.end() :]
     failed = bool(code) or success is False or (code is None and text.startswith(_FAILED))
-    outcome = ToolFailed if failed else ToolReturned
-    return outcome(text=text, call=call, exit_code=code, duration_ms=duration, **common)
+    line.answered(failed=failed, text=text, call=call, exit_code=code, duration_ms=duration)
 
 
 def _milliseconds(seconds: Any) -> int | None:
     return integer(round(seconds * 1000, 3)) if isinstance(seconds, (int, float)) else None
 
 
-def _patch(event: dict[str, Any], common: LineFields) -> Observation:
+def _patch(event: dict[str, Any], line: Line) -> None:
     """What a patch did to files. The call and its outcome have lines of their own; this one has the line numbers."""
-    changes = mapping(event.get("changes"))
-    kinds: dict[str, str] = {}
-    diffs: list[str] = []
-    for path, change in changes.items():
-        change = mapping(change)
-        kinds[path] = string(change.get("type"))
-        diffs.append(f"{path}\n{string(change.get('unified_diff'))}".rstrip("\n"))
+    changes = {path: mapping(change) for path, change in mapping(event.get("changes")).items()}
+    diffs = [f"{path}\n{string(change.get('unified_diff'))}".rstrip("\n") for path, change in changes.items()]
     data = {
         "call": identifier(event.get("call_id")),
         "success": event.get("success") is True,
-        "files": kinds,
+        "files": {path: string(change.get("type")) for path, change in changes.items()},
     }
-    return NoticeReceived(kind="patch", text="\n".join(diffs), data=data, **common)
+    line.noticed("patch", "\n".join(diffs), data)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from memctl.domain.events.event import Micros
 from memctl.domain.support import patterns
@@ -72,29 +73,15 @@ class _Spent(Exception):
 
 
 class _Budget:
-    """What may still be looked at for one prompt. Each way to spend of it raises: _Spent."""
+    """What may still be looked at for one prompt: files, letters that are read, compared and gone over."""
 
     def __init__(self) -> None:
-        self._files, self._unread, self._compared, self._gone_over = _MOST, _MOST_READ, _COMPARED, _GONE_OVER
+        self._left = {"file": _MOST, "read": _MOST_READ, "compare": _COMPARED, "go over": _GONE_OVER}
 
-    def file(self) -> None:
-        self._files -= 1
-        self._check()
-
-    def read(self, characters: int) -> None:
-        self._unread -= characters
-        self._check()
-
-    def compare(self, characters: int) -> None:
-        self._compared -= max(characters, _AT_LEAST)
-        self._check()
-
-    def go_over(self, characters: int) -> None:
-        self._gone_over -= max(characters, _AT_LEAST)
-        self._check()
-
-    def _check(self) -> None:
-        if min(self._files, self._unread, self._compared, self._gone_over) < 0:
+    def spend(self, what: Literal["file", "read", "compare", "go over"], much: int = 1) -> None:
+        """Raises: _Spent."""
+        self._left[what] -= max(much, _AT_LEAST) if what in ("compare", "go over") else much
+        if self._left[what] < 0:
             raise _Spent
 
 
@@ -117,7 +104,7 @@ def _is_expanded(words: str, folder: Path, agent: str, sent: Micros | None, budg
             return True
         for text in _texts_in(path, _read(path, budget), budget):
             if _may_become(text, words):
-                budget.compare(len(text))
+                budget.spend("compare", len(text))
                 if _became(text, words, budget) or (agent in _FILLED_IN_BY and _is_anothers(text)):
                     return True
     return False
@@ -148,10 +135,10 @@ def _became(command: str, words: str, budget: _Budget) -> bool:
         found = -1 if piece in missing else words.find(piece, at)
         if found < 0:
             if piece not in missing:
-                budget.go_over(len(words) - at)
+                budget.spend("go over", len(words) - at)
                 missing.add(piece)
             continue
-        budget.go_over(found - at)
+        budget.spend("go over", found - at)
         at, held = found + len(piece), held + len(piece)
         if len(piece) >= _ENOUGH:
             return True
@@ -188,7 +175,7 @@ def _without_calls(command: str) -> str:
 def _files_at(folder: Path, budget: _Budget) -> Iterator[Path]:
     for above in (folder, *folder.parents[:_MOST_ABOVE]):
         for name in _SETTINGS:
-            budget.file()
+            budget.spend("file")
             yield above / name
         for name in _FOLDERS:
             if "/" in name and (above / name).parent.is_dir():
@@ -204,10 +191,10 @@ def _within(folder: Path, budget: _Budget) -> Iterator[Path]:
     while left:
         at = left.pop()
         with suppress(OSError), os.scandir(at) as entries:
-            budget.file()
+            budget.spend("file")
             yield at
             for entry in entries:
-                budget.file()
+                budget.spend("file")
                 path = Path(entry.path)
                 if os.path.isdir(path):  # `Path.is_dir` raises over a name that is too long
                     left.append(path)
@@ -223,7 +210,7 @@ def _read(path: Path, budget: _Budget) -> str:
     if text is None:
         raise _Spent
     if path.suffix != ".md":  # to read what is no plain text takes as long as to compare it
-        budget.compare(len(text))
+        budget.spend("compare", len(text))
     return text
 
 
@@ -233,7 +220,7 @@ def _text_of(path: Path, most: int, budget: _Budget) -> str | None:
         data = read_file(path, most + 1)
     except (OSError, ValueError):
         return ""
-    budget.read(len(data))
+    budget.spend("read", len(data))
     encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     return data.decode(encoding, "replace").replace("\r\n", "\n") if len(data) <= most else None
 
@@ -250,7 +237,7 @@ def _texts_in(path: Path, file: str, budget: _Budget) -> Iterator[str]:
         case _:
             yield from _texts_in_settings(path.parent, file, budget)
             if (unset := _VARIABLE.sub("", file)) != file:  # put in, once, before the client reads what it is
-                budget.compare(len(unset))
+                budget.spend("compare", len(unset))
                 yield from _texts_in_settings(path.parent, unset, budget)
 
 

@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from memctl.domain.events.event import NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    ContextCompacted,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionEnded,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, ContextCompacted, SessionEnded, SessionStarted
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of
+from memctl.infra.transcripts.formats import Line, Session, Spent, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import hunks_of
 
 _EXIT_CODE = patterns.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
@@ -75,95 +63,72 @@ class Copilot:
             session.branch = string(context.get("branch")) or session.branch
         if type == "system.message" and data.get("role") == "system":
             session.unattended = _UNATTENDED in string(data.get("content"))[:_BEGINNING]
-        common = session.fields(
+        line = Line(
+            session,
             identifier(record.get("id")) or place,
+            micros(record.get("timestamp")),
             parent=identifier(record.get("parentId")),
             model=string(data.get("model")) if type in _OF_A_MODEL else "",
             subagent=identifier(data.get("parentToolCallId")),
         )
-        moment = micros(record.get("timestamp"))
-        found = self._observations(type, data, common)
-        return [session.event(seen, moment) for seen in found] or kind(type)
-
-    def _observations(self, type: str, data: dict[str, Any], common: LineFields) -> list[Observation]:
-        match type:
-            case "session.start" | "session.resume":
-                context = mapping(data.get("context"))
-                source = "startup" if type == "session.start" else "resume"
-                repository, commit = string(context.get("repository")), string(context.get("headCommit"))
-                return [SessionStarted(source=source, repository=repository, commit=commit, **common)]
-            case "session.shutdown":
-                return [SessionEnded(reason=string(data.get("shutdownType")), **common)]
-            case "session.compaction_complete":
-                text, before = string(data.get("summaryContent")), count(data.get("preCompactionTokens"))
-                return [ContextCompacted(text=text, tokens_before=before, **common)]
-            case "session.error":
-                return [NoticeReceived(kind="api-error", text=string(data.get("message")), **common)]
-            case "session.title_changed":
-                return [NoticeReceived(kind="title", text=string(data.get("title")), **common)]
-            case "abort":
-                return [NoticeReceived(kind="interrupted", text=string(data.get("reason")), **common)]
-            case "user.message":
-                attachments = map(mapping, items(data.get("attachments")))
-                images = sum("image" in string(each.get("mimeType") or each.get("type")) for each in attachments)
-                text = string(data.get("content"))
-                meta = string(data.get("source")) not in _TYPED or data.get("isAutopilotContinuation") is True
-                return [PromptSubmitted(text=text, meta=meta, images=images, **common)] if text or images else []
-            case "assistant.message":
-                return _message(data, common)
-            case "tool.execution_complete":
-                return [_outcome(data, common)]
-            case _:
-                return []
+        _read(type, data, line)
+        return line.events or kind(type)
 
 
-def _message(data: dict[str, Any], common: LineFields) -> list[Observation]:
+def _read(type: str, data: dict[str, Any], line: Line) -> None:
+    match type:
+        case "session.start" | "session.resume":
+            context = mapping(data.get("context"))
+            source = "startup" if type == "session.start" else "resume"
+            repository, commit = string(context.get("repository")), string(context.get("headCommit"))
+            line.add(SessionStarted(source=source, repository=repository, commit=commit, **line.fields))
+        case "session.shutdown":
+            line.add(SessionEnded(reason=string(data.get("shutdownType")), **line.fields))
+        case "session.compaction_complete":
+            text, before = string(data.get("summaryContent")), count(data.get("preCompactionTokens"))
+            line.add(ContextCompacted(text=text, tokens_before=before, **line.fields))
+        case "session.error":
+            line.noticed("api-error", string(data.get("message")))
+        case "session.title_changed":
+            line.noticed("title", string(data.get("title")))
+        case "abort":
+            line.noticed("interrupted", string(data.get("reason")))
+        case "user.message":
+            attachments = map(mapping, items(data.get("attachments")))
+            images = sum("image" in string(each.get("mimeType") or each.get("type")) for each in attachments)
+            text = string(data.get("content"))
+            meta = string(data.get("source")) not in _TYPED or data.get("isAutopilotContinuation") is True
+            if text or images:
+                line.prompted(text, meta=meta, images=images)
+        case "assistant.message":
+            _message(data, line)
+        case "tool.execution_complete":
+            _answer(data, line)
+
+
+def _message(data: dict[str, Any], line: Line) -> None:
     """Block 0 is the thought, block 1 the text, further blocks the calls, whether or not the others are there."""
     message = identifier(data.get("apiCallId") or data.get("messageId"))
-    tokens = count(data.get("outputTokens"))
-    found: list[Observation] = []
-    for block, kind_ in enumerate(("thinking", "text")):
-        text = string(data.get("reasoningText" if kind_ == "thinking" else "content")).strip()
-        if text:
-            found.append(
-                ResponseReceived(
-                    text=text,
-                    kind="thinking" if kind_ == "thinking" else "text",
-                    block=block,
-                    message=message,
-                    tokens_out=tokens,
-                    **common,
-                )
-            )
+    spent = Spent(message=message, tokens_out=count(data.get("outputTokens")))
+    line.said(string(data.get("reasoningText")).strip(), thinking=True, **spent)
+    line.said(string(data.get("content")).strip(), block=1, **spent)
     for block, request in enumerate(map(mapping, items(data.get("toolRequests"))), 2):
-        found.append(
-            ToolCalled(
-                tool=string(request.get("name")),
-                call=identifier(request.get("toolCallId")),
-                input=mapping(request.get("arguments")),
-                block=block,
-                message=message,
-                tokens_out=tokens,
-                **common,
-            )
-        )
-    return found
+        tool, call = string(request.get("name")), identifier(request.get("toolCallId"))
+        line.called(tool, call, mapping(request.get("arguments")), block=block, **spent)
 
 
-def _outcome(data: dict[str, Any], common: LineFields) -> Observation:
+def _answer(data: dict[str, Any], line: Line) -> None:
     result, error = mapping(data.get("result")), data.get("error")
     text = joined(result.get("content")) or string(mapping(error).get("message")) or string(error)
-    code = _EXIT_CODE.search(text[-200:])
+    code = exit_code_of(_EXIT_CODE.search(text[-200:]))
     details = string(result.get("detailedContent"))
     patch = hunks_of(details) if details.lstrip().startswith("diff --git ") else ()
     file = _PATCHED_FILE.search(details) if patch else None
-    failed = data.get("success") is False or bool(code and int(code[1]))
-    outcome = ToolFailed if failed else ToolReturned
-    return outcome(
+    line.answered(
+        failed=data.get("success") is False or code,
         text=text,
         call=identifier(data.get("toolCallId")),
-        exit_code=exit_code_of(code),
+        exit_code=code,
         file=file[1] if file else "",
         patch=patch,
-        **common,
     )

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
 
 import msgspec
 import orjson
@@ -11,12 +11,16 @@ import orjson
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     Agent,
+    Hunk,
+    NoticeReceived,
     Observation,
     PromptSubmitted,
     ResponseReceived,
     SessionStarted,
     ToolCalled,
+    ToolFailed,
     ToolOutcome,
+    ToolReturned,
     session_stream,
     transcript_key,
 )
@@ -93,25 +97,16 @@ class LineFields(TypedDict):
 class Session:
     """What a reader knows so far of the session that a file holds; its events carry it."""
 
-    def __init__(self, agent: Agent, id: str = "", location: str = "") -> None:
+    def __init__(self, agent: Agent, id: str = "", location: str = "", *, in_markdown: bool = False) -> None:
+        """`in_markdown`: what an agent prints may look there like the user's prompt, so a prompt's words are taken for
+        another's."""
         self.agent = agent
         self.id = id
         self.location = location
         self.agent_version = self.model = self.branch = self.subagent = self.subagent_type = ""
         self.unattended = False
         """No person is known to sit there: a program asks, answers and refuses."""
-
-    def fields(self, line: str, *, parent: str = "", model: str = "", subagent: str = "") -> LineFields:
-        """What the events of a line share; `model` and `subagent` where the line has its own."""
-        return LineFields(
-            line=line,
-            parent=parent,
-            agent_version=self.agent_version,
-            model=model or self.model,
-            branch=self.branch,
-            subagent=subagent or self.subagent,
-            subagent_type=self.subagent_type,
-        )
+        self._in_markdown = in_markdown
 
     def event(self, payload: Observation, occurred_at: Micros, *, location: str = "", actor: str = "") -> NewEvent:
         """A block of a line as an event, under the key that its line and block give it.
@@ -132,14 +127,97 @@ class Session:
 
     def _speaker(self, payload: Observation) -> str:
         said_by = _actor(payload)
+        if said_by == "user" and self._in_markdown:
+            return IMPORTED
         text = payload.text if said_by == "user" and isinstance(payload, PromptSubmitted) else ""
         return CLIENT if framed_by_another(text, self.agent) else said_by
 
 
-def nobodys(payload: Observation) -> str:
-    """The actor where a transcript is a text in Markdown: what an agent prints may look there like the user's prompt,
-    so a prompt's words are taken for another's."""
-    return IMPORTED if _actor(payload) == "user" else ""
+class Spent(TypedDict, total=False):
+    """The message that a block is part of, and the tokens of it."""
+
+    message: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+
+
+class Answered(TypedDict, total=False):
+    """What came back of the use of a tool, as `ToolOutcome` has it."""
+
+    text: str
+    tool: str
+    call: str
+    exit_code: int | None
+    duration_ms: int | None
+    interrupted: bool
+    file: str
+    patch: tuple[Hunk, ...]
+    asked: str
+    block: int
+
+
+class Line:
+    """One line of a session, or record of a document, on its way to events: what its blocks say, in order.
+
+    `parent`, `model` and `subagent` are given where the line has its own; `at` is when its blocks happened that bear no
+    time of their own, `location` where, `actor` who speaks where the kind of a block does not say.
+    """
+
+    def __init__(
+        self, session: Session, id: str, at: Micros, *, parent: str = "", model: str = "", subagent: str = "",
+        location: str = "",
+    ) -> None:  # fmt: skip
+        self.session = session
+        self.at = at
+        self.location = location
+        self.actor = ""
+        self.events: list[NewEvent] = []
+        self.fields = LineFields(
+            line=id,
+            parent=parent,
+            agent_version=session.agent_version,
+            model=model or session.model,
+            branch=session.branch,
+            subagent=subagent or session.subagent,
+            subagent_type=session.subagent_type,
+        )
+
+    def add(self, payload: Observation, *, at: Micros | None = None, actor: str = "") -> None:
+        """A block that happened at a moment of its own, or was said by that actor, where these are given."""
+        at = self.at if at is None else at
+        self.events.append(self.session.event(payload, at, location=self.location, actor=actor or self.actor))
+
+    def prompted(self, text: str, *, block: int = 0, meta: bool = False, images: int = 0) -> None:
+        """The user, or the client in the user's place (`meta`), addressed the agent."""
+        self.add(PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.fields))
+
+    def said(
+        self, text: str, *, block: int = 0, thinking: bool = False, at: Micros | None = None, **spent: Unpack[Spent]
+    ) -> None:
+        """The agent said something, or showed a thought; nothing is added where the text is blank."""
+        if text.strip():
+            kind: Literal["text", "thinking"] = "thinking" if thinking else "text"
+            self.add(ResponseReceived(text=text, kind=kind, block=block, **spent, **self.fields), at=at)
+
+    def called(
+        self, tool: str, call: str, given: dict[str, Any], *, block: int = 0, at: Micros | None = None,
+        **spent: Unpack[Spent],
+    ) -> None:  # fmt: skip
+        """The agent asked for a tool."""
+        self.add(ToolCalled(tool=tool, call=call, input=given, block=block, **spent, **self.fields), at=at)
+
+    def answered(self, *, failed: object, at: Micros | None = None, **answer: Unpack[Answered]) -> None:
+        """What came back from a tool, which did what it was asked, or `failed`."""
+        outcome = ToolFailed if failed else ToolReturned
+        self.add(outcome(**answer, **self.fields), at=at)
+
+    def noticed(
+        self, kind: str, text: str = "", data: dict[str, Any] | None = None, *, block: int = 0, actor: str = "",
+        at: Micros | None = None,
+    ) -> None:  # fmt: skip
+        """Something else that the client reports."""
+        self.add(NoticeReceived(kind=kind, text=text, data=data or {}, block=block, **self.fields), actor=actor, at=at)
 
 
 def _actor(payload: Observation) -> str:

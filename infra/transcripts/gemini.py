@@ -9,19 +9,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.event_order import text_digest
-from memctl.domain.events.observations import (
-    Agent,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, SessionStarted
 from memctl.domain.language.prompts import REFERENCED
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
@@ -29,7 +19,7 @@ from memctl.domain.support.provenance import CLIENT
 from memctl.infra.files import read_file
 from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, exit_code_of, token_counts
+from memctl.infra.transcripts.formats import Line, Session, Unreadable, decoded, exit_code_of, token_counts
 from memctl.infra.transcripts.patches import hunks_of
 
 _OF_HOOKS = patterns.compile(r"\s*<hook_context>.*?</hook_context>\s*", patterns.S)
@@ -64,7 +54,9 @@ class GeminiLines:
             raise Unreadable("no sessionId in front of it")
         if "$set" in record:
             changed = mapping(record.get("$set"))
-            return self._summary(string(changed.get("summary")), changed.get("lastUpdated")) or kind("$set")
+            line = self._line("summary", changed.get("lastUpdated"))
+            self._summarise(string(changed.get("summary")), line)
+            return line.events or kind("$set")
         if "$rewindTo" in record:
             return kind("$rewindTo")
         return self._message(record, place)
@@ -81,58 +73,58 @@ class GeminiLines:
             folder = self._path.parent.name if self._path else ""
             id = identifier(folder) if folder not in ("", "chats") else id
         session.id = id
-        moment = record.get("startTime")
         if session.subagent:
-            common = session.fields(f"start:{session.subagent}")
-            return self._observed(NoticeReceived(kind="subagent-started", **common), moment)
-        started = self._observed(SessionStarted(source="startup", **session.fields("start")), moment)
-        return started + self._summary(string(record.get("summary")), record.get("lastUpdated"))
+            line = self._line(f"start:{session.subagent}", record.get("startTime"))
+            line.noticed("subagent-started")
+            return line.events
+        line, summary = self._line("start", record.get("startTime")), self._line("summary", record.get("lastUpdated"))
+        line.add(SessionStarted(source="startup", **line.fields))
+        self._summarise(string(record.get("summary")), summary)
+        return line.events + summary.events
 
-    def _summary(self, text: str, moment: Any) -> list[NewEvent]:
-        if not text or self._session.subagent:
-            return []
-        return self._observed(NoticeReceived(kind="title", text=text, **self._session.fields("summary")), moment)
+    def _line(self, id: str, moment: Any, *, model: str = "") -> Line:
+        return Line(self._session, id, micros(moment), model=model)
+
+    def _summarise(self, text: str, line: Line) -> None:
+        if text and not self._session.subagent:
+            line.noticed("title", text)
 
     def _message(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        common = self._session.fields(identifier(record.get("id")) or place, model=string(record.get("model")))
-        moment = record.get("timestamp")
+        id = identifier(record.get("id")) or place
+        line = self._line(id, record.get("timestamp"), model=string(record.get("model")))
         match record.get("type"):
             case "user":
                 text, images = _prompt(record)
                 if not text and not images:
                     return kind("user", "empty")
-                shown = bool(_sent(record))
-                expanded = not shown and is_expanded(text, self._session.location, self.agent, micros(moment))
-                actor = CLIENT if expanded and not self._session.subagent else ""
-                found = self._observed(PromptSubmitted(text=text, images=images, **common), moment, actor)
-                if (sent := _sent(record)) and text_digest(sent) != text_digest(text):
+                sent = _sent(record)
+                expanded = not sent and is_expanded(text, self._session.location, self.agent, line.at)
+                line.actor = CLIENT if expanded and not self._session.subagent else ""
+                line.prompted(text, images=images)
+                if sent and text_digest(sent) != text_digest(text):
                     # A hook reports a command as the text that it becomes: then this says that the client wrote it.
-                    found += self._observed(PromptSubmitted(text=sent, meta=True, block=1, **common), moment)
-                return found
+                    line.prompted(sent, meta=True, block=1)
             case "gemini":
-                return self._answer(record, common) or kind("gemini", "empty")
+                self._answer(record, line)
+                return line.events or kind("gemini", "empty")
             case "error":
-                return self._observed(
-                    NoticeReceived(kind="api-error", text=_text(record.get("content")), **common), moment
-                )
+                line.noticed("api-error", _text(record.get("content")))
             case "info" if _CANCELLED.search(text := _text(record.get("content"))):
-                return self._observed(NoticeReceived(kind="interrupted", text=text, **common), moment)
+                line.noticed("interrupted", text)
             case type:
                 return kind(type)
+        return line.events
 
-    def _answer(self, record: dict[str, Any], common: LineFields) -> list[NewEvent]:
+    def _answer(self, record: dict[str, Any], line: Line) -> None:
         """Block 0 is the thoughts, 1 the text, 2 the tokens; then call and outcome in turn: a message that grows
         keeps the blocks it had.
         """
-        moment = record.get("timestamp")
-        found: list[NewEvent] = []
         content = record.get("content")
         # Newer versions repeat the thoughts as parts of the content.
         thoughts = [_thought(mapping(each)) for each in items(record.get("thoughts"))]
         if thought := "\n\n".join(filter(None, thoughts)) or _text(content, thought=True):
-            found += self._observed(ResponseReceived(text=thought, kind="thinking", **common), moment)
-        if text := _text(content).strip():
-            found += self._observed(ResponseReceived(text=text, block=1, **common), moment)
+            line.said(thought, thinking=True)
+        line.said(_text(content).strip(), block=1)
         tokens = mapping(record.get("tokens"))
         if any(count(tokens.get(name)) for name in ("input", "output", "cached")):
             cached = count(tokens.get("cached"))
@@ -141,17 +133,14 @@ class GeminiLines:
                 given=count(tokens.get("output")) + count(tokens.get("thoughts")),
                 cached=cached,
             )
-            found += self._observed(NoticeReceived(kind="tokens", data=data, block=2, **common), moment)
+            line.noticed("tokens", data=data, block=2)
         for index, call in enumerate(map(mapping, items(record.get("toolCalls")))):
-            at = string(call.get("timestamp")) or moment
-            block = 3 + 2 * index
+            at = micros(string(call.get("timestamp")) or record.get("timestamp"))
             given = mapping(call.get("args"))
             self._locate(given)
-            tool, id = string(call.get("name")), identifier(call.get("id")) or f"{common['line']}.{index}"
-            found += self._observed(ToolCalled(tool=tool, call=id, input=given, block=block, **common), at)
-            if outcome := _outcome(call, id, block + 1, common):
-                found += self._observed(outcome, at)
-        return found
+            tool, id = string(call.get("name")), identifier(call.get("id")) or f"{line.fields['line']}.{index}"
+            line.called(tool, id, given, block=3 + 2 * index, at=at)
+            _answered(call, id, 4 + 2 * index, at, line)
 
     def _locate(self, given: dict[str, Any]) -> None:
         """Of an absolute path's folders, the one whose digest is the project's is where it lies."""
@@ -166,9 +155,6 @@ class GeminiLines:
                     if hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest() == self._project:
                         self._session.location = normalise(folder)
                         return
-
-    def _observed(self, payload: Observation, moment: Any, actor: str = "") -> list[NewEvent]:
-        return [self._session.event(payload, micros(moment), actor=actor)]
 
 
 class GeminiDocument(GeminiLines):
@@ -232,30 +218,29 @@ def _thought(thought: dict[str, Any]) -> str:
     return "\n".join(filter(None, (string(thought.get("subject")), string(thought.get("description")))))
 
 
-def _outcome(call: dict[str, Any], id: str, block: int, common: LineFields) -> Observation | None:
-    """What a call gave back; None while it runs."""
+def _answered(call: dict[str, Any], id: str, block: int, at: Micros, line: Line) -> None:
+    """What a call gave back; nothing while it runs."""
     status = call.get("status")
     if status not in ("success", "error", "cancelled"):
-        return None
+        return
     responses = [
         mapping(mapping(mapping(part).get("functionResponse")).get("response")) for part in items(call.get("result"))
     ]
     texts = [string(response.get("output")) or string(response.get("error")) for response in responses]
     shown = call.get("resultDisplay")
     text = "\n".join(filter(None, texts)) or string(shown)
-    code = _EXIT_CODE.search(text)
+    code = exit_code_of(_EXIT_CODE.search(text))
     given, diff = mapping(call.get("args")), string(mapping(shown).get("fileDiff"))
-    failed = status != "success" or bool(code and int(code[1]))
-    outcome = ToolFailed if failed else ToolReturned
-    return outcome(
+    line.answered(
+        failed=status != "success" or code,
         text=text,
         tool=string(call.get("name")),
         call=id,
-        exit_code=exit_code_of(code),
+        exit_code=code,
         interrupted=status == "cancelled",
         file=string(given.get("file_path")) or string(given.get("absolute_path")),
         patch=hunks_of(diff),
         asked=identifier(call.get("agentId")),
         block=block,
-        **common,
+        at=at,
     )

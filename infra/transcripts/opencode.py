@@ -9,24 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    ContextCompacted,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, ContextCompacted, SessionStarted
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import CLIENT
 from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, token_counts
+from memctl.infra.transcripts.formats import Line, Session, Unreadable, decoded, token_counts
 from memctl.infra.transcripts.patches import hunks_of
 
 _ARGUMENT = patterns.compile(r'^"(?:[^"\\]|\\.)*\s(?:[^"\\]|\\.)*"(?:\s|$)', patterns.S)
@@ -68,71 +57,62 @@ class OpenCode:
         # `opencode run` lets its session ask nobody anything.
         rules = [mapping(rule) for rule in items(info.get("permission"))]
         session.unattended = any((rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in rules)
-        common = session.fields(own)
-        payload: Observation = SessionStarted(source="startup", title=string(info.get("title")), **common)
+        line = Line(session, own, _micros(mapping(info.get("time")).get("created")))
         if parent:
-            payload = NoticeReceived(kind="subagent-started", text=string(info.get("title")), **common)
-        return [session.event(payload, _micros(mapping(info.get("time")).get("created")))]
+            line.noticed("subagent-started", string(info.get("title")))
+        else:
+            line.add(SessionStarted(source="startup", title=string(info.get("title")), **line.fields))
+        return line.events
 
     def _message(self, info: dict[str, Any], parts: list[dict[str, Any]], place: str) -> list[NewEvent] | str:
         role, session = info.get("role"), self._session
         session.subagent_type = string(info.get("agent")) if session.subagent else ""
-        common = session.fields(
+        line = Line(
+            session,
             identifier(info.get("id")) or place,
+            _micros(mapping(info.get("time")).get("created")),
             parent=identifier(info.get("parentID")),
             model=_model(info),
+            location=normalise(string(mapping(info.get("path")).get("cwd"))),
         )
-        location = normalise(string(mapping(info.get("path")).get("cwd")))
-        found: list[tuple[Observation, Any]] = []
-        asks = ""
         # Part k has block 2k, and what came back of a call the block behind: a message that grows keeps its blocks.
         if role == "user":
-            created = mapping(info.get("time")).get("created")
-            prompts, asks = self._prompted(parts, common, location or session.location, _micros(created))
-            found = [(seen, created) for seen in prompts]
+            self._prompted(parts, line)
         elif role == "assistant":
-            found = _answers(info, parts, common)
-        events = [session.event(seen, _micros(moment), location=location, actor=asks) for seen, moment in found]
-        return events or kind(role, *(string(part.get("type")) for part in parts[:1]))
+            _answer(info, parts, line)
+        return line.events or kind(role, *(string(part.get("type")) for part in parts[:1]))
 
-    def _prompted(
-        self, parts: list[dict[str, Any]], common: LineFields, location: str, created: Micros
-    ) -> tuple[list[Observation], str]:
-        """What a message of the user's role asks, and who does: a command's text is the client's, what a program hands
-        over is an agent's."""
-        images = sum(string(part.get("mime")).startswith("image/") for part in parts)
-        found: list[Observation] = []
-        by_program = False
-        for index, part in enumerate(parts):
-            if asked := _asked(part, 2 * index, images, common):
-                found += asked
-                images = 0
-                argument = _ARGUMENT.search(string(part.get("text"))) and not part.get("synthetic")
-                by_program = by_program or bool(argument)
+    def _prompted(self, parts: list[dict[str, Any]], line: Line) -> None:
+        """What a message of the user's role asks: a command's text is the client's, what a program hands over is an
+        agent's."""
+        asked = [part for part in parts if _asks(part)]
         texts = () if self._session.subagent else (string(part.get("text")) for part in parts)
-        if any(is_expanded(text, location, self.agent, created) for text in texts):
-            return found, CLIENT
-        return found, "agent" if by_program else ""
+        location = line.location or self._session.location
+        if any(is_expanded(text, location, self.agent, line.at) for text in texts):
+            line.actor = CLIENT
+        elif any(_ARGUMENT.search(string(part.get("text"))) and not part.get("synthetic") for part in asked):
+            line.actor = "agent"
+        images = sum(string(part.get("mime")).startswith("image/") for part in parts)
+        for index, part in enumerate(parts):
+            if _asks(part):
+                _ask(part, 2 * index, images, line)
+                images = 0
 
 
-def _answers(info: dict[str, Any], parts: list[dict[str, Any]], common: LineFields) -> list[tuple[Observation, Any]]:
+def _answer(info: dict[str, Any], parts: list[dict[str, Any]], line: Line) -> None:
     """What an agent's message says and does, how it failed, and what it cost, each with its time."""
-    found: list[tuple[Observation, Any]] = []
     times, summary = mapping(info.get("time")), info.get("summary") is True
     for index, part in enumerate(parts):
-        created = mapping(part.get("time")).get("start") or times.get("created")
-        found += _answered(part, 2 * index, created, common, summary=summary)
+        started = mapping(part.get("time")).get("start")
+        _part(part, 2 * index, _micros(started or times.get("created")), line, summary=summary)
+    ended = _micros(times.get("completed"))
     if error := mapping(info.get("error")):
         text = string(mapping(error.get("data")).get("message")) or string(error.get("name"))
         what = "interrupted" if error.get("name") == "MessageAbortedError" else "api-error"
-        notice = NoticeReceived(kind=what, text=text, block=2 * len(parts), **common)
-        found.append((notice, times.get("completed")))
+        line.noticed(what, text, block=2 * len(parts), at=ended)
     if spent := _tokens(mapping(info.get("tokens"))):
-        tokens = common.copy()
-        tokens["line"] += ":tokens"
-        notice = NoticeReceived(kind="tokens", data=spent, **tokens)
-        found.append((notice, times.get("completed") or times.get("created")))
-    return found
+        line.fields["line"] += ":tokens"
+        line.noticed("tokens", data=spent, at=_micros(times.get("completed") or times.get("created")))
 
 
 def _model(info: dict[str, Any]) -> str:
@@ -144,57 +124,52 @@ def _micros(milliseconds: Any) -> Micros:
     return Micros(min(count(milliseconds), 253_402_300_799_000) * 1000)  # the year 9999
 
 
-def _asked(part: dict[str, Any], block: int, images: int, common: LineFields) -> list[Observation]:
+def _asks(part: dict[str, Any]) -> bool:
+    """Whether a part of a message of the user's role says anything."""
+    says = {"text": part.get("text"), "compaction": "compaction", "subtask": part.get("prompt")}
+    return bool(string(says.get(string(part.get("type")))))
+
+
+def _ask(part: dict[str, Any], block: int, images: int, line: Line) -> None:
     match part.get("type"):
-        case "text" if text := string(part.get("text")):
+        case "text":
             # `synthetic` is text that the client put there: files that were named, reminders.
             meta = part.get("synthetic") is True or part.get("ignored") is True
-            return [PromptSubmitted(text=text, meta=meta, images=images, block=block, **common)]
+            line.prompted(string(part.get("text")), meta=meta, images=images, block=block)
         case "compaction":
-            return [ContextCompacted(trigger="auto" if part.get("auto") is True else "manual", block=block, **common)]
-        case "subtask" if text := string(part.get("prompt")):
-            return [PromptSubmitted(text=text, meta=True, block=block, **common)]
-        case _:
-            return []
+            trigger = "auto" if part.get("auto") is True else "manual"
+            line.add(ContextCompacted(trigger=trigger, block=block, **line.fields))
+        case "subtask":
+            line.prompted(string(part.get("prompt")), meta=True, block=block)
 
 
-def _answered(
-    part: dict[str, Any], block: int, created: Any, common: LineFields, *, summary: bool
-) -> list[tuple[Observation, Any]]:
+def _part(part: dict[str, Any], block: int, at: Micros, line: Line, *, summary: bool) -> None:
     text = string(part.get("text")).strip()
     match part.get("type"):
         case "text" if text and summary:
-            return [(ContextCompacted(text=text, block=block, **common), created)]
-        case "text" if text:
-            return [(ResponseReceived(text=text, block=block, **common), created)]
-        case "reasoning" if text:
-            return [(ResponseReceived(text=text, kind="thinking", block=block, **common), created)]
+            line.add(ContextCompacted(text=text, block=block, **line.fields), at=at)
+        case "text" | "reasoning" as type:
+            line.said(text, thinking=type == "reasoning", block=block, at=at)
         case "tool":
-            return _used(part, block, created, common)
+            _used(part, block, at, line)
         case "retry":
             error = mapping(mapping(part.get("error")).get("data"))
-            return [
-                (NoticeReceived(kind="api-error", text=string(error.get("message")), block=block, **common), created)
-            ]
-        case _:
-            return []
+            line.noticed("api-error", string(error.get("message")), block=block, at=at)
 
 
-def _used(part: dict[str, Any], block: int, created: Any, common: LineFields) -> list[tuple[Observation, Any]]:
+def _used(part: dict[str, Any], block: int, at: Micros, line: Line) -> None:
     """A call, and what came back of it once it has ended."""
     state, tool = mapping(part.get("state")), string(part.get("tool"))
     times, given = mapping(state.get("time")), mapping(state.get("input"))
-    call = identifier(part.get("callID")) or f"{common['line']}.{block}"
-    found: list[tuple[Observation, Any]] = [
-        (ToolCalled(tool=tool, call=call, input=given, block=block, **common), times.get("start") or created)
-    ]
+    call = identifier(part.get("callID")) or f"{line.fields['line']}.{block}"
+    line.called(tool, call, given, block=block, at=_micros(times.get("start")) if times.get("start") else at)
     status = state.get("status")
     if status not in ("completed", "error"):
-        return found
+        return
     details = mapping(state.get("metadata"))
     code, started, ended = integer(details.get("exit")), integer(times.get("start")), integer(times.get("end"))
-    outcome = ToolFailed if status == "error" or code else ToolReturned
-    returned = outcome(
+    line.answered(
+        failed=status == "error" or code,
         text=string(state.get("output") if status == "completed" else state.get("error")),
         tool=tool,
         call=call,
@@ -204,9 +179,8 @@ def _used(part: dict[str, Any], block: int, created: Any, common: LineFields) ->
         patch=hunks_of(string(details.get("diff"))),
         asked=identifier(details.get("sessionId")) if tool == "task" else "",
         block=block + 1,
-        **common,
+        at=_micros(times.get("end")) if times.get("end") else at,
     )
-    return [*found, (returned, times.get("end") or created)]
 
 
 def _tokens(tokens: dict[str, Any]) -> dict[str, int]:

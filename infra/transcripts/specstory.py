@@ -16,21 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    NoticeReceived,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, SessionStarted
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, kind, micros
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, lines_of, nobodys
+from memctl.infra.transcripts.formats import Line, Session, Unreadable, exit_code_of, lines_of
 
 _TITLE = patterns.compile(r"##? (?P<title>.{1,300})")
 _SESSION = patterns.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
@@ -75,7 +65,8 @@ class SpecStory:
         self._began = Micros(0)
         folder = path.resolve().parent if path is not None else Path()
         history = folder.parts[-2:] == (".specstory", "history")
-        self._session = Session("specstory", location=normalise(str(folder.parent.parent)) if history else "")
+        location = normalise(str(folder.parent.parent)) if history else ""
+        self._session = Session("specstory", location=location, in_markdown=True)
 
     def split(self, data: bytes) -> list[Any]:
         lines = lines_of(data)
@@ -100,16 +91,15 @@ class SpecStory:
     def read(self, record: Any, place: str) -> list[NewEvent] | str:
         if not self._session.id:
             raise Unreadable("holds no message")
-        moment = self._began
         if isinstance(record, _Message):
             self._role = record.role or self._role  # `_****_` goes on with what the last one said
-            common = self._session.fields(record.id or place, model=_model(record.about), subagent=record.subagent)
-            moment = _moment(record.about) or self._began
-            found = list(_said(record.text, self._role, common))
+            id, moment = record.id or place, _moment(record.about) or self._began
+            line = Line(self._session, id, moment, model=_model(record.about), subagent=record.subagent)
+            _read(record.text, self._role, line)
         else:
-            found = [SessionStarted(source="startup", title=self._title, **self._session.fields("start"))]
-        events = [self._session.event(seen, moment, actor=nobodys(seen)) for seen in found]
-        return events or kind(self._role or "message", "empty")
+            line = Line(self._session, "start", self._began)
+            line.add(SessionStarted(source="startup", title=self._title, **line.fields))
+        return line.events or kind(self._role or "message", "empty")
 
 
 def _headings(lines: list[str]) -> list[int]:
@@ -148,21 +138,21 @@ def _model(about: str) -> str:
     return named[:200]
 
 
-def _said(text: str, role: str, common: LineFields) -> Iterator[Observation]:
+def _read(text: str, role: str, line: Line) -> None:
     """A message's parts in order. Part k has block 2k, what came back of a use of a tool the block behind."""
     block = 0
     for part in _parts(text) if role != "user" else [_Part("", "", text)]:
         words = part.text.strip()
         if part.tag == "tool-use":
-            yield from _used(part.attributes, part.text, block, common)
+            _used(part.attributes, part.text, block, line)
         elif not words:
             continue
-        elif role == "user" and words.startswith(_INTERRUPTED):
-            yield NoticeReceived(kind="interrupted", text=words, block=block, **common)
-        elif role == "user":
-            yield PromptSubmitted(text=words, block=block, **common)
+        elif role != "user":
+            line.said(words, thinking=bool(part.tag), block=block)
+        elif words.startswith(_INTERRUPTED):
+            line.noticed("interrupted", words, block=block)
         else:
-            yield ResponseReceived(text=words, kind="thinking" if part.tag else "text", block=block, **common)
+            line.prompted(words, block=block)
         block += 2
 
 
@@ -189,7 +179,7 @@ def _parts(text: str) -> Iterator[_Part]:
     yield _Part("", "", text[at:])
 
 
-def _used(attributes: str, body: str, block: int, common: LineFields) -> Iterator[Observation]:
+def _used(attributes: str, body: str, block: int, line: Line) -> None:
     """A use of a tool, which SpecStory renders for reading: the command or path in backticks, the result in a code
     block.
     """
@@ -197,12 +187,17 @@ def _used(attributes: str, body: str, block: int, common: LineFields) -> Iterato
     tool = html.unescape(named[1]) if named else ""
     lines = (body[summary.end() :] if summary else body).split("\n")
     given, result, failed = _rendered(typed[1] if typed else "", lines, summary["text"] if summary else "")
-    call = f"{common['line']}.{block}"
-    yield ToolCalled(tool=tool, call=call, input=given, block=block, **common)
-    exit_code = exit_code_of(_EXIT_CODE.match(result))
-    outcome = ToolFailed if failed or exit_code or result.startswith("<tool_use_error>") else ToolReturned
-    path = given.get("file_path", "")
-    yield outcome(text=result, tool=tool, call=call, exit_code=exit_code, file=path, block=block + 1, **common)
+    call, code = f"{line.fields['line']}.{block}", exit_code_of(_EXIT_CODE.match(result))
+    line.called(tool, call, given, block=block)
+    line.answered(
+        failed=failed or code or result.startswith("<tool_use_error>"),
+        text=result,
+        tool=tool,
+        call=call,
+        exit_code=code,
+        file=given.get("file_path", ""),
+        block=block + 1,
+    )
 
 
 def _rendered(type: str, lines: list[str], summary: str) -> tuple[dict[str, Any], str, bool]:

@@ -13,21 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import (
-    Agent,
-    Observation,
-    PromptSubmitted,
-    ResponseReceived,
-    SessionEnded,
-    SessionStarted,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-)
+from memctl.domain.events.observations import Agent, SessionEnded, SessionStarted
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import integer, items, joined, kind, mapping, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, decoded_within
+from memctl.infra.transcripts.formats import Line, Session, Unreadable, decoded, decoded_within
 
 _PROBLEM = (("<pr_description>", "</pr_description>"), ("\nISSUE:\n", "\nINSTRUCTIONS:"))
 """What stands around the problem in the prompts of SWE-agent's own configurations."""
@@ -79,48 +69,40 @@ class SweAgent:
     def read(self, record: Any, place: str) -> list[NewEvent] | str:
         if not self._session.id:
             return kind("run without steps")
-        common = self._session.fields(place)
+        line = Line(self._session, "end" if "end" in record else place, Micros(0))
         if "start" in record:
-            found: list[Observation] = [SessionStarted(source="startup", **common)]
+            line.add(SessionStarted(source="startup", **line.fields))
             if self._problem:
-                found.append(PromptSubmitted(text=self._problem, block=1, **common))
+                line.prompted(self._problem, block=1)
         elif "end" in record:
-            common["line"] = "end"
-            found = [SessionEnded(reason=record["end"], **common)]
+            line.add(SessionEnded(reason=record["end"], **line.fields))
         else:
-            found = self._step(record["step"], common)
-        return [self._session.event(seen, Micros(0)) for seen in found] or kind("step", "empty")
+            self._step(record["step"], line)
+        return line.events or kind("step", "empty")
 
-    def _step(self, step: Any, common: LineFields) -> list[Observation]:
+    def _step(self, step: Any, line: Line) -> None:
         if not isinstance(step, dict):
             raise Unreadable(f"not an object but {type(step).__name__}")
         state = _state(step.get("state"))
         self._session.location = self._session.location or normalise(string(state.get("working_dir")))
-        found: list[Observation] = []
-        if text := (string(step.get("thought")) or string(step.get("response"))).strip():
-            found.append(ResponseReceived(text=text, **common))
+        line.said((string(step.get("thought")) or string(step.get("response"))).strip())
         action = string(step.get("action")).strip()
         if not action:
-            return found
+            return
         tool, given = _call(action)
         open_file = string(state.get("open_file"))
-        file = open_file if tool == "edit" and open_file not in ("", "n/a") else ""
-        call, answer = f"{common['line']}.1", joined(step.get("observation"))
-        outcome = ToolFailed if _REFUSED.match(answer) else ToolReturned
+        call, answer = f"{line.fields['line']}.1", joined(step.get("observation"))
         seconds = step.get("execution_time")
-        found.append(ToolCalled(tool=tool, call=call, input=given, block=1, **common))
-        found.append(
-            outcome(
-                text=answer.replace("\r\n", "\n"),
-                tool=tool,
-                call=call,
-                duration_ms=integer(seconds * 1000) if isinstance(seconds, (int, float)) else None,
-                file=file,
-                block=2,
-                **common,
-            )
+        line.called(tool, call, given, block=1)
+        line.answered(
+            failed=_REFUSED.match(answer),
+            text=answer.replace("\r\n", "\n"),
+            tool=tool,
+            call=call,
+            duration_ms=integer(seconds * 1000) if isinstance(seconds, (int, float)) else None,
+            file=open_file if tool == "edit" and open_file != "n/a" else "",
+            block=2,
         )
-        return found
 
 
 def _problem_in(message: dict[str, Any]) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
@@ -143,8 +146,6 @@ def _stored_id(row: Row) -> str:
 
 
 def _merged_wanted(connection: Connection, generation: int, spaces: list[int]) -> Iterator[Row]:
-    from heapq import merge
-
     yield from merge(*(outbox.wanted(connection, generation, space) for space in spaces), key=_stored_id)
 
 
@@ -152,14 +153,8 @@ def _side_by_side(
     wanted: Iterator[Row], stored: Iterator[StoredPoint]
 ) -> Iterator[tuple[Row | None, StoredPoint | None]]:
     """Two sequences in order of id, matched."""
-    row, point = next(wanted, None), next(stored, None)
-    while row is not None or point is not None:
-        if point is None or (row is not None and _stored_id(row) < point.id):
-            yield row, None
-            row = next(wanted, None)
-        elif row is None or point.id < _stored_id(row):
-            yield None, point
-            point = next(stored, None)
-        else:
-            yield row, point
-            row, point = next(wanted, None), next(stored, None)
+    rows = ((_stored_id(row), row, None) for row in wanted)
+    points = ((point.id, None, point) for point in stored)
+    for _, same in groupby(merge(rows, points, key=itemgetter(0)), key=itemgetter(0)):
+        pair = list(same)
+        yield pair[0][1], pair[-1][2]

@@ -1,9 +1,9 @@
 """The local vector server: Qdrant's own engine behind the part of Qdrant's REST API that memctl uses.
 
-    python -m memctl.infra.vectors.server --dir DIR --token-file FILE (--port PORT | --uds PATH)
+    python -m memctl.infra.vectors.server --dir DIR --token-file FILE --port PORT
 
-Listens on loopback or a Unix socket only, and wants the token in the `api-key` header. Once it answers, it writes
-`DIR/server.json` (`{"pid": ..., "url": ...}`, or `"uds"`), which is how port 0 becomes known; nothing goes to stdout.
+Listens on loopback only, and wants the token in the `api-key` header. Once it answers, it writes `DIR/server.json`
+(`{"pid": ..., "url": ...}`), which is how port 0 becomes known; nothing goes to stdout.
 
 Everything runs on one event loop. The engine holds the interpreter during every call (measured: another thread got a
 fiftieth of its usual speed during an upsert), so threads would bring no parallel work, only races. Instead large writes
@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import contextlib
 import hmac
+import json
 import logging
 import os
 import shutil
@@ -37,9 +38,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
+from memctl.infra.data_dir import write_private
 from memctl.infra.heap import return_freed_memory
 from memctl.infra.http_lines import read_linearly
-from memctl.infra.listening import tcp_listener, unix_listener
+from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
@@ -118,33 +120,27 @@ class _Endpoints:
         await asyncio.to_thread(shutil.rmtree, gone, ignore_errors=True)
         return _answer(True, began)
 
+    def writes(self, path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
+        async def alone(collection: Collection, body: Any) -> Any:
+            async with collection.writing:
+                if self._collections.get(collection.name) is not collection:  # dropped while this request waited
+                    raise _absent(collection.name)
+                await call(collection, body)
+            return {"operation_id": 0, "status": "completed"}
+
+        return self.reads(path, alone, of, method)
+
     def reads(self, path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
         async def endpoint(request: Request) -> Response:
-            began, collection, body = await self._asked(request, of)
+            began = time.perf_counter()
+            body = wire.parsed(await _body(request), of)
+            collection = self._collections.get(request.path_params["name"])
+            if collection is None:
+                raise _absent(request.path_params["name"])
             with self._given_up_in_panic(collection):
                 return _answer(await call(collection, body), began)
 
         return Route("/collections/{name}" + path, endpoint, methods=[method])
-
-    def writes(self, path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
-        async def endpoint(request: Request) -> Response:
-            began, collection, body = await self._asked(request, of)
-            with self._given_up_in_panic(collection):
-                async with collection.writing:
-                    if self._collections.get(collection.name) is not collection:  # dropped while this request waited
-                        raise _absent(collection.name)
-                    await call(collection, body)
-                return _answer({"operation_id": 0, "status": "completed"}, began)
-
-        return Route("/collections/{name}" + path, endpoint, methods=[method])
-
-    async def _asked(self, request: Request, of: type[wire.Body]) -> tuple[float, Collection, Any]:
-        began = time.perf_counter()
-        body = wire.parsed(await _body(request), of)
-        collection = self._collections.get(request.path_params["name"])
-        if collection is None:
-            raise _absent(request.path_params["name"])
-        return began, collection, body
 
     @contextlib.contextmanager
     def _given_up_in_panic(self, collection: Collection) -> Iterator[None]:
@@ -285,16 +281,15 @@ async def _flush_when_quiet(collections: Collections) -> None:
             await asyncio.to_thread(return_freed_memory)
 
 
-def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:
+def serve(folder: Path, token: str, port: int = 0) -> None:
     """Serve `folder` until SIGTERM or SIGINT; everything is flushed and closed then."""
     collections = Collections(folder)
-    listener = unix_listener(uds) if uds else tcp_listener("127.0.0.1", port)
-    port = 0 if uds else listener.getsockname()[1]
+    listener = tcp_listener("127.0.0.1", port)
+    port = listener.getsockname()[1]
     names = ["localhost", "127.0.0.1"]
     hosts = frozenset([*names, *(f"{name}:{port}" for name in names)])
-    where = {"uds": str(uds)} if uds else {"url": f"http://127.0.0.1:{port}"}
     announcement = folder / "server.json"
-    _announce(announcement, orjson.dumps({"pid": os.getpid(), **where}))
+    write_private(announcement, json.dumps({"pid": os.getpid(), "url": f"http://127.0.0.1:{port}"}))
     try:
         read_linearly()
         config = uvicorn.Config(
@@ -309,14 +304,6 @@ def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         announcement.unlink(missing_ok=True)
-        if uds:
-            uds.unlink(missing_ok=True)
-
-
-def _announce(path: Path, content: bytes) -> None:
-    new = path.with_name(path.name + ".new")
-    new.write_bytes(content)
-    new.rename(path)
 
 
 def _token(path: Path) -> str:
@@ -330,9 +317,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="memctl.infra.vectors.server", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--dir", type=Path, required=True, help="folder of the collections, owned by one server")
     parser.add_argument("--token-file", type=Path, required=True, help="file that holds the api-key")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one (default)")
-    where.add_argument("--uds", type=Path, help="Unix socket instead of a port")
+    parser.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one (default)")
     options = parser.parse_args()
     # It is a program of its own, without memctl's settings.
     logs.set_up("info", "json" if os.environ.get("MEMCTL_LOG_FORMAT") == "json" else "text")
@@ -341,7 +326,7 @@ def main() -> int:
         # uvicorn stops gracefully and then raises the signal again; it must not cut short what is left to do here.
         signal.signal(number, lambda *_: sys.exit(0))
     try:
-        serve(options.dir, _token(options.token_file), port=options.port, uds=options.uds)
+        serve(options.dir, _token(options.token_file), options.port)
     except (MemctlError, OSError) as why:
         hint = getattr(why, "hint", None)
         print(f"memctl vectors: {why}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr)

@@ -115,13 +115,6 @@ def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantCl
         )
 
 
-def server_version(client: QdrantClient) -> str:
-    """What answers there, and its version."""
-    with asked("report its version"):
-        info = client.info()
-        return f"{info.title} {info.version}"
-
-
 def has_collection(client: QdrantClient, name: str) -> bool:
     with asked("look for the collection", name):
         return client.collection_exists(name)

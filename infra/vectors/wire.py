@@ -73,8 +73,8 @@ class VectorParams(Body, frozen=True):
     """A dense vector of each point."""
 
     size: Annotated[int, Meta(ge=1, le=65_536)]
-    distance: Literal["Cosine", "Euclid", "Dot", "Manhattan"]
-    datatype: Literal["float32", "float16", "uint8"] = "float32"
+    distance: Literal["Cosine"]
+    datatype: Literal["float32", "float16"] = "float32"
     on_disk: bool = True
 
 
@@ -112,9 +112,6 @@ class Index(Body, frozen=True):
     field_schema: Literal["keyword", "integer"] | KeywordSchema
 
 
-_DATATYPES = {"float32": "Float32", "float16": "Float16", "uint8": "Uint8"}
-
-
 def shard_config(described: Description, *, indexed: bool = False) -> edge.EdgeConfig:
     """How the engine is to hold a collection; `indexed` as a process that builds indexes wants it."""
     # One thread: a build has all the time it needs, and others want the machine.
@@ -127,11 +124,11 @@ def shard_config(described: Description, *, indexed: bool = False) -> edge.EdgeC
         vectors={
             name: edge.EdgeVectorParams(
                 params.size,
-                getattr(edge.Distance, params.distance),
-                datatype=getattr(edge.VectorStorageDatatype, _DATATYPES[params.datatype]),
+                edge.Distance.Cosine,
+                datatype=getattr(edge.VectorStorageDatatype, params.datatype.capitalize()),
                 memory=edge.Memory.Cold,
                 hnsw_config=graph if indexed else None,
-                quantization_config=bytewise if indexed and params.datatype != "uint8" else None,
+                quantization_config=bytewise if indexed else None,
             )
             for name, params in described.dense.items()
         },
@@ -292,7 +289,6 @@ class Filter(Body, frozen=True):
 
     must: list[Condition] | None = None
     should: list[Condition] | None = None
-    must_not: list[Condition] | None = None
 
 
 class Shown(Body, frozen=True, kw_only=True):
@@ -354,7 +350,7 @@ def condition_filter(given: Filter | None) -> edge.Filter | None:
     """A filter as the engine takes it."""
     if given is None:
         return None
-    return edge.Filter(_conditions(given.must), _conditions(given.should), _conditions(given.must_not))
+    return edge.Filter(_conditions(given.must), _conditions(given.should))
 
 
 def _conditions(given: list[Condition] | None) -> list[OfEngine] | None:

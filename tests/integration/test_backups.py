@@ -37,6 +37,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.generations import LeaseLost
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.settings_model import Llm
 from memctl.workers.runtime import backups as making
 from memctl.workers.runtime.backups import make_if_due
 
@@ -103,7 +104,7 @@ def test_what_was_spent_and_done_and_the_keys_come_back(
     settings: Settings, log: Connection, elsewhere: Connection
 ) -> None:
     append(log, 1, [prompt(1)])
-    limits = budget.Limits(daily_usd=Decimal(9), monthly_usd=Decimal(9), daily_tokens=999, monthly_tokens=999)
+    limits = Llm(daily_usd=9, monthly_usd=9, daily_tokens=999, monthly_tokens=999)
     purpose = budget.Purpose(space_id=1, processor="judge", subject="e", model="m", prompt="judge@1")
     budget.settle(log, budget.reserve(log, limits, purpose, 100, Decimal(1)), 70, 7, Decimal("0.5"))
     claimed = processing.claim(log, 1, "judge", "e", "d")

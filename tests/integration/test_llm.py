@@ -27,7 +27,7 @@ from waiting import until
 
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
-from memctl.infra.llm.budget import Limits, OverBudget, Purpose
+from memctl.infra.llm.budget import OverBudget, Purpose
 from memctl.infra.llm.client import TRIES, ModelClient, Unanswered
 from memctl.infra.llm.prompts import Prompt, fenced, prompt
 from memctl.infra.redaction import default_redactor
@@ -253,7 +253,7 @@ def test_a_budget_that_is_used_up_stops_before_anything_is_asked(log: Connection
 
 
 def test_sixteen_workers_together_never_pass_the_budget(database_url: str) -> None:
-    limits = Limits(daily_usd=Decimal(1), monthly_usd=Decimal(1), daily_tokens=1_000, monthly_tokens=10_000)
+    limits = Llm(daily_usd=1, monthly_usd=1, daily_tokens=1_000, monthly_tokens=10_000)
     purpose = Purpose(space_id=1, processor="judge", subject="e1", model="m", prompt="judge@1")
 
     def spend(number: int) -> int:

@@ -386,7 +386,7 @@ def late(work: str, monkeypatch: pytest.MonkeyPatch) -> Program:
 
     def ready(instance: Instance, _: object) -> bool:
         monkeypatch.setattr(instance_module, "_READY", 1.5)
-        return (instance.places.run / "late").exists()
+        return (instance.folders.run / "late").exists()
 
     return Program("late", lambda _: [sys.executable, "-c", code], ready)
 

@@ -184,14 +184,14 @@ def test_a_scope_lets_only_its_own_points_through(
     assert store.count(client, name, scope) == searches.count(name, scope) == len(wanted)
 
 
-def test_should_must_not_and_ids_combine(client: QdrantClient, name: str) -> None:
+def test_should_must_and_ids_combine(client: QdrantClient, name: str) -> None:
     store.upsert(client, name, [a_point(k) for k in range(6)])
     condition = models.Filter(
         should=[
             models.FieldCondition(key="location", match=models.MatchValue(value="place 0")),
             models.HasIdCondition(has_id=[a_point(1).id, a_point(2).id]),
         ],
-        must_not=[models.FieldCondition(key="memory_id", match=models.MatchAny(any=["memory 2", "memory 3"]))],
+        must=[models.FieldCondition(key="memory_id", match=models.MatchAny(any=["memory 0", "memory 1", "memory 4"]))],
     )
     records, following = client.scroll(name, scroll_filter=condition, limit=10)
     assert ({str(record.id) for record in records}, following) == ({a_point(0).id, a_point(1).id}, None)

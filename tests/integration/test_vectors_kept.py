@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from points import DIMENSIONS, a_point
 from qdrant_client import QdrantClient
-from vector_server import ServerProcess, die_with_parent, raw, vector_server_process
+from vector_server import ServerProcess, raw, vector_server_process
 from waiting import until
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
@@ -178,22 +176,3 @@ def test_resting_writes_are_flushed_so_that_the_log_stays_short(own_server: Serv
     store.upsert(client, "kept", [a_point(1)])
     client.close()
     until((own_server.folder / "collections" / "kept" / "checkpoint.json").exists)
-
-
-def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -> None:
-    import httpx
-
-    process = ServerProcess(tmp_path)
-    path = Path(f"/tmp/mv-{uuid.uuid4().hex[:12]}.sock")
-    command = process.command("--uds", str(path))
-    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
-    try:
-        until((process.folder / "server.json").exists)
-        assert json.loads((process.folder / "server.json").read_text()) == {"pid": child.pid, "uds": str(path)}
-        assert path.stat().st_mode & 0o077 == 0
-        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as web:
-            assert web.get("/collections", headers={"api-key": process.token}).json()["result"] == {"collections": []}
-    finally:
-        child.terminate()
-        child.wait(20)
-    assert not path.exists()

@@ -5,7 +5,6 @@ gone with them is erased in the next round, and so on.
 """
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
@@ -18,7 +17,7 @@ from psycopg import sql
 from memctl.domain.events.erasure import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.events.event import Event
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, past_deadlocks
+from memctl.infra.database import Connection, advisory_lock, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import names_of
@@ -88,27 +87,22 @@ class _Undone(Exception):
 
 
 @contextlib.contextmanager
-def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def nothing_rebuilt(connection: Connection) -> Iterator[None]:
     """Keep replays away, and drop every generation that is not live, now and after: they were folded from what is to be
     erased, and those that began before anybody could know of it are no better.
 
     Raises: RebuildAtWork; NewerSchema, for what is to be erased may lie where this memctl does not look.
     """
     refuse_newer(connection)
-    deadline = time.monotonic() + patience_s
-    while not rebuilds.lock(connection, 0):
-        if time.monotonic() > deadline:
+    with advisory_lock(connection, rebuilds.LOCK, 0, patience_s=PATIENCE_S) as mine:
+        if not mine:
             raise RebuildAtWork
-        time.sleep(0.1)
-    try:
-        drop_all_but_live(connection)
-        yield
-    finally:
         try:
+            drop_all_but_live(connection)
+            yield
+        finally:
             if not connection.closed:
                 drop_all_but_live(connection)
-        finally:
-            rebuilds.unlock(connection, 0)
 
 
 def drop_all_but_live(connection: Connection) -> None:

@@ -31,6 +31,7 @@ from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.log.read import read_headers
 from memctl.infra.log.spaces import space_id as space_of
+from memctl.infra.log.spaces import space_names
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact
@@ -151,7 +152,7 @@ def preview(connection: Connection, plan: Plan) -> Preview:
     space_id = plan.look.space_id
     ids = _ids(connection, plan)
     exact = len(ids) <= MOST_TRIED
-    if not _is_there(connection, space_id):
+    if space_id not in space_names(connection):  # of one, only files on this disk may be known
         found = Round()
     elif exact:
         found = erase_round(connection, space_id, uuid4(), ids, dry=True)
@@ -206,7 +207,7 @@ def forget_once(
     `asked` says what is asked for, and `planned` what that means. Raises: KeyReused where something else was asked for
     under that key, whatever `planned` raises, and as `forget`.
     """
-    receipt = _receipt_of(look.space_id, key)
+    receipt = derived_id(f"forget:{look.space_id}:{key}")
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass") + b"\0" + asked).hexdigest()
 
     def before() -> Receipt | None:
@@ -242,11 +243,6 @@ def forget_once(
     return response
 
 
-def _is_there(connection: Connection, space_id: int) -> bool:
-    """Whether anything was ever recorded in the space: of one, only files on this disk may be known."""
-    return connection.execute("SELECT FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone() is not None
-
-
 def _in_its_space(connection: Connection, plan: Plan) -> Plan:
     """The plan by the space's number; of one of which only files on this disk are known, it is made now."""
     if (number := space_of(connection, plan.look.space)) == plan.look.space_id:
@@ -278,10 +274,6 @@ def _taken_up(receipt: Receipt, look: Look) -> Plan:
         look=look, scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True,
         so_far=receipt.so_far,
     )  # fmt: skip
-
-
-def _receipt_of(space_id: int, key: str) -> UUID:
-    return derived_id(f"forget:{space_id}:{key}")
 
 
 def resume(
@@ -625,7 +617,7 @@ def _await_vectors(
         return
     generation = generations.live(connection).stage2
     if points is None:
-        points = _all_queued(connection, generation)
+        points = _queued(connection, generation, None)
     if not points:
         return
     from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers
@@ -637,20 +629,13 @@ def _await_vectors(
                 while OutboxPublisher(connection, qdrant, generation).sync():
                     pass
         if time.monotonic() > deadline:
-            raise VectorsBehind(points=queued)
+            raise VectorsBehind(points=len(queued))
         time.sleep(0.05)
     drop_leftovers(connection, qdrant)
 
 
-def _all_queued(connection: Connection, generation: int) -> list[str]:
-    queue = sql.SQL("SELECT key FROM memctl.outbox_g{}").format(sql.SQL(str(generation)))
-    return [key for (key,) in connection.execute(queue)]
-
-
-def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
-    row = single_row(
-        connection,
-        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE key = ANY(%s)").format(sql.SQL(str(generation))),
-        [list(points)],
-    )
-    return int(row[0])
+def _queued(connection: Connection, generation: int, points: Sequence[str] | None) -> list[str]:
+    """Those of the points (None: of all) that are to be written yet."""
+    queue = sql.SQL("SELECT key FROM memctl.outbox_g{} WHERE %s::text[] IS NULL OR key = ANY(%s)")
+    given = None if points is None else list(points)
+    return [key for (key,) in connection.execute(queue.format(sql.SQL(str(generation))), [given, given])]

@@ -144,12 +144,9 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consolidator:
-    """Consolidates a space: every so many tasks or hours, by the settings, or when asked."""
+    """Consolidates a space: every so many tasks or hours, by the settings."""
 
     name, version = processing.CONSOLIDATOR, 1
-
-    def __init__(self, *, force: bool = False) -> None:
-        self._force = force
 
     def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         tasks, when = _tasks(context), context.settings.processors
@@ -164,9 +161,8 @@ class Consolidator:
 
     def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         found = plan(context, pace=GivesWay())
-        changes = found.changes if self._force else found.passed
-        state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}
-        return Outcome(events(self, context, changes), state)
+        state = {"tasks": _tasks(context), "at": context.now(), **held_state(found.held)}
+        return Outcome(events(self, context, found.passed), state)
 
 
 def consolidate(context: ProcessorContext, *, force: bool) -> tuple[ConsolidationPlan, list[Any]]:

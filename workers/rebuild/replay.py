@@ -546,13 +546,11 @@ class _Replay:
 
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
-    if not rebuilds.lock(connection, 0):
-        raise ReplayRunning
-    try:
+    with advisory_lock(connection, rebuilds.LOCK, 0) as mine:
+        if not mine:
+            raise ReplayRunning
         refuse_newer(connection)
         yield
-    finally:
-        rebuilds.unlock(connection, 0)
 
 
 def _clear(

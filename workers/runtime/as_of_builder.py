@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import threading
-from dataclasses import dataclass
 
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots
@@ -21,19 +20,14 @@ KEPT_WHERE_WANTED_S = 30.0
 """For so long one is kept that nobody looks at, where another waits for its place."""
 
 
-@dataclass
-class _Kept:
-    snapshot: AsOfSnapshot
-    scratch: contextlib.ExitStack
-
-
 class AsOfBuilder:
     """What one worker builds and keeps."""
 
     def __init__(self, database_url: str, kept_s: float = as_of_snapshots.KEPT_S) -> None:
         self._url = database_url
         self._kept_s = kept_s
-        self._kept: list[_Kept] = []
+        self._kept: dict[int, contextlib.ExitStack] = {}
+        """By number of the snapshot, what ends with it."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then drop what is kept. A fault is logged, and tried again."""
@@ -53,8 +47,8 @@ class AsOfBuilder:
         """Drop what nobody looks at any more, and build one that was asked for."""
         full = len(self._kept) >= MOST_KEPT and as_of_snapshots.wanted(connection) is not None
         kept_s = min(self._kept_s, KEPT_WHERE_WANTED_S) if full else self._kept_s
-        for kept in [each for each in self._kept if as_of_snapshots.expired(connection, each.snapshot.id, kept_s)]:
-            self._drop(connection, kept)
+        for id in [each for each in self._kept if as_of_snapshots.expired(connection, each, kept_s)]:
+            self._drop(connection, id)
         if len(self._kept) < MOST_KEPT and (snapshot := as_of_snapshots.claim(connection)) is not None:
             self._build(connection, snapshot)
 
@@ -67,18 +61,16 @@ class AsOfBuilder:
             log.error("memory as of position %d could not be built: %s", snapshot.position, fault_message(problem))
             as_of_snapshots.end(connection, snapshot.id, "failed", fault_message(problem))
             return
-        kept = _Kept(snapshot, scratch)
-        self._kept.append(kept)
+        self._kept[snapshot.id] = scratch
         if not as_of_snapshots.built(connection, snapshot.id, then):
-            self._drop(connection, kept)
+            self._drop(connection, snapshot.id)
 
     def _drop_all(self, connection: Connection) -> None:
-        for kept in list(self._kept):
+        for id in list(self._kept):
             with contextlib.suppress(Exception):  # the next snapshot of anyone's drops what is left of it
-                self._drop(connection, kept)
+                self._drop(connection, id)
         self._kept.clear()
 
-    def _drop(self, connection: Connection, kept: _Kept) -> None:
-        self._kept.remove(kept)
-        with kept.scratch:
-            as_of_snapshots.end(connection, kept.snapshot.id, "dropped")
+    def _drop(self, connection: Connection, id: int) -> None:
+        with self._kept.pop(id):
+            as_of_snapshots.end(connection, id, "dropped")
