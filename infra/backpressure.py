@@ -10,7 +10,6 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, single_row
-from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 
 WORK_S = 0.5
@@ -85,7 +84,7 @@ class Backpressure:
                 if folding or lowest != reached:
                     reached, busy_at = lowest, now
                 held = held or bool(single_row(self._connection, "SELECT pg_try_advisory_lock(%s)", [_LOCK])[0])
-                if held and last_position(self._connection) - lowest <= self._pace.most:
+                if held and self._waiting(lowest) <= self._pace.most:
                     break
                 if now - busy_at > IDLE_S or now - began > LONGEST_S:
                     self._still, self._folding = lowest, folding
@@ -96,6 +95,12 @@ class Backpressure:
             if held:
                 with suppress(psycopg.Error):  # it ends with the connection, too
                     self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+    def _waiting(self, lowest: Position) -> int:
+        """How many events are not folded yet, counted up to one more than may be. What was in the log already took
+        positions too, and waits for nobody."""
+        query = "SELECT count(*) FROM (SELECT FROM memctl.events WHERE position > %s LIMIT %s) AS waiting"
+        return int(single_row(self._connection, query, [lowest, self._pace.most + 1])[0])
 
     def looked(self) -> tuple[Position, bool]:
         """Up to where all is folded, and whether somebody is at it."""

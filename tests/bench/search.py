@@ -42,7 +42,8 @@ from memctl.api.assist.prompts import CONSIDERED
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.search.candidates import CANDIDATES, _Meaning
+from memctl.api.search.candidates import _Meaning
+from memctl.api.search.corpus import CANDIDATES
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.retrieval.ranking import ORDINARY
 from memctl.domain.support.text import sparse
@@ -172,7 +173,7 @@ def engine_of(settings: dict[str, Any]) -> Iterator[Engine]:
     drawn = _Meaning(Drawn(), Drawn().embed_passages(ORDINARY))
     # The collection is of no model: its vectors were drawn, too.
     engine._sources._meaning = drawn
-    engine._sources._embedded = lambda recipe, text, gathered: (drawn, drawn.embedder.embed_query(text))  # type: ignore[method-assign]
+    engine._sources._embedded = lambda recipe, text: (drawn, drawn.embedder.embed_query(text))  # type: ignore[method-assign]
     try:
         yield engine
     finally:

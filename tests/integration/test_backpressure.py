@@ -6,6 +6,7 @@ import time
 
 import pytest
 from events import prompt
+from histories import drained
 
 from memctl.infra import backpressure
 from memctl.infra.backpressure import FEW, Backpressure
@@ -27,3 +28,16 @@ def test_a_lease_that_has_run_out_is_no_sign_that_somebody_folds(
     began = time.monotonic()
     with Backpressure(log, 1).room(FEW + 1):
         assert time.monotonic() - began < 2.0
+
+
+def test_what_was_in_the_log_already_waits_for_no_fold(log: Connection, database_url: str) -> None:
+    """An append of it takes positions, which nobody folds."""
+    generations.ensure_live(log, 1)
+    events = [prompt(n) for n in range(2 * backpressure.LEAST_UNFOLDED)]
+    append(log, 1, events)
+    drained(database_url)
+    append(log, 1, events)
+    slow = Backpressure(log, 1)
+    began = time.monotonic()
+    with slow.room(FEW + 1):
+        assert time.monotonic() - began < backpressure.IDLE_S
