@@ -280,16 +280,17 @@ class Line:
 def measure_parallel() -> dict[str, Any]:
     """A thousand hooks at once, as a thousand processes."""
     with memory() as one:
-        line, pipe = one.hook(), subprocess.PIPE
+        line, running = one.hook(), []
         began = time.perf_counter()
-        running = [
-            subprocess.Popen(line, env=one.environment, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
-            for _ in range(AT_ONCE)
-        ]
-        for number, process in enumerate(running):
-            assert process.stdin is not None
-            process.stdin.write(tool_use(number))
-            process.stdin.close()
+        for number in range(AT_ONCE):
+            with tempfile.TemporaryFile() as payload:  # a hook that is started long before its input gives up
+                payload.write(tool_use(number))
+                payload.seek(0)
+                running.append(
+                    subprocess.Popen(
+                        line, env=one.environment, stdin=payload, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+                    )
+                )
         said = [process.stdout.read() for process in running if process.stdout is not None]
         codes = {process.wait() for process in running}
         seconds = time.perf_counter() - began
