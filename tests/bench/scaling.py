@@ -16,10 +16,10 @@ from typing import NamedTuple
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
 # Measured on two processors at 1,000,000 events, as docs/internals/benchmarks.md has them (a test compares).
-FOLD_CPU = 143e-6
+FOLD_CPU = 139e-6
 """Seconds of memctl's processor time an event, in a replay."""
-POSTGRES_CPU = 34e-6
-REPLAY_WALL = 96.0
+POSTGRES_CPU = 37e-6
+REPLAY_WALL = 97.0
 """Seconds that the replay of 1,000,000 events took on two processors."""
 APPEND_CPU = 86e-6
 """Seconds an event in batches of 500 at 1.5 KB, client and server."""
