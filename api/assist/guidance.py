@@ -1,7 +1,7 @@
 """What an agent asks while it works: guidance for a task, and four kinds of questions, each with the tier that answered
 (this session's own memory first, then what happened, then what was learnt, else none)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import ProjectPage
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit
+from memctl.api.reading.views import BugHit, Found
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
@@ -153,14 +153,18 @@ def guidance(reader: Reader, engine: Engine, task: TaskText, places: Places, now
         scope=places.scope,
         guidance=made,
         episodes=like,
-        similar_cases=[
-            carried_over(each, Case, description=rows[found.source.key].description, learnt=[*each.tips, *each.gotchas])
-            for found, each in zip([f for f in like if f.source.key in rows], precedents, strict=True)
-        ],
+        similar_cases=_cases(like, rows, precedents),
         bugs=hits,
         project=_held_here(page) if page else None,
         preferences=[item.text for item in liked if item.group != "rejected"][:MOST_LINES],
     )
+
+
+def _cases(like: Sequence[Found], rows: Mapping[str, EpisodeRow], precedents: Sequence[Precedent]) -> list[Case]:
+    return [
+        carried_over(each, Case, description=rows[found.source.key].description, learnt=[*each.tips, *each.gotchas])
+        for found, each in zip([f for f in like if f.source.key in rows], precedents, strict=True)
+    ]
 
 
 def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> list[Taught]:

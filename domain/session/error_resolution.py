@@ -407,8 +407,10 @@ def _is_test(error: ErrorOccurred) -> bool:
 def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     """Which heads of a failed command may have printed an error of these types."""
     heads = tuple(head for head in heads if not is_reading(head)) or heads
-    if len(heads) < 2:
-        return frozenset(heads)
+    return frozenset(_fitting(heads, types) if len(heads) > 1 else ()) or frozenset(heads)
+
+
+def _fitting(heads: tuple[str, ...], types: tuple[str, ...]) -> Iterable[str]:
     fitting: Iterable[str] = ()
     if "test failure" in types or "panic" in types:
         fitting = filter(runner_of, heads)
@@ -420,7 +422,7 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
         fitting = (head for head in heads if head.startswith("git "))
     elif any(map(_EXCEPTION.search, types)):
         fitting = (head for head in heads if head.partition(" ")[0] not in _WITHOUT_EXCEPTIONS)
-    return frozenset(fitting) or frozenset(heads)
+    return fitting
 
 
 _EXCEPTION = patterns.compile(r"^[A-Z]\w*(?:Error|Exception)$")

@@ -75,6 +75,10 @@ class ParsedHook(msgspec.Struct, frozen=True):
     """A session begins: others before it may have ended without a word."""
 
 
+def _keys_of_delivery(id: str, events: int) -> list[str]:
+    return [hook_key(id) + (f":{index}" if index else "") for index in range(events)]
+
+
 class _HookFields(LineFields):
     via: Via
 
@@ -130,9 +134,10 @@ def parse_hook(
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
-    whole = isinstance(payload.get("messages"), list) and name == "Stop"
-    keys = [hook_key(delivery_id) + (f":{index}" if index else "") for index in range(len(found))]
-    keys = _keys_of_messages(agent, session, found) if whole else keys
+    if isinstance(payload.get("messages"), list) and name == "Stop":
+        keys = _keys_of_messages(agent, session, found)
+    else:
+        keys = _keys_of_delivery(delivery_id, len(found))
     events = tuple(
         NewEvent(
             stream=session_stream(agent, session),

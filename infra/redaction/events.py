@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Any
@@ -278,7 +278,6 @@ def _option(before: Any, pair: bool) -> str:
     return before if len(word) > 2 and word.translate(_OF_NAMES).isalnum() else ""
 
 
-# One function: a case for each type that an event's fields have. It runs on every event, so it calls little further.
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, listed: bool = False) -> bool:
     """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands. `listed`:
     the value stands in a list."""
@@ -300,32 +299,40 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, l
         strings.append(f'"{key}": "{value}"' if key else value)
         return False
     if isinstance(value, dict):
-        strings.extend(value)
-        odd = depth > _MAX_DEPTH
-        for name, inner in value.items():
-            if name[-5:] in _NAMING:
-                name = _called(value, name)
-            if inner.__class__ is str:
-                strings.append(f'"{name}": "{inner}"' if name else inner)
-            elif inner.__class__ is not bool and inner is not None and not odd:
-                odd = _collect(inner, strings, name, depth + 1)
-        return odd
+        return _collect_object(value, strings, depth)
     if isinstance(value, (list, tuple)):
-        odd = depth > _MAX_DEPTH
-        if depth:
-            strings.append("\n" * len(value))  # each part of an object counts, as numbers do by their keys
-        before: Any = None
-        pair = listed and len(value) == 2
-        for inner in value:
-            if not odd:
-                odd = _collect(inner, strings, _option(before, pair) or key, depth + 1, listed=True)
-            before = inner
-        return odd
+        return _collect_list(value, strings, key, depth, listed)
     if isinstance(value, float):
         return not math.isfinite(value) or (depth > 0 and abs(value) > _LARGEST)
     if not depth:
         return isinstance(value, int) and abs(value) > _MOST_COUNTED
     return isinstance(value, int) and not _SMALLEST <= value <= _LARGEST
+
+
+def _collect_object(value: dict[str, Any], strings: list[str], depth: int) -> bool:
+    strings.extend(value)
+    odd = depth > _MAX_DEPTH
+    for name, inner in value.items():
+        if name[-5:] in _NAMING:
+            name = _called(value, name)
+        if inner.__class__ is str:
+            strings.append(f'"{name}": "{inner}"' if name else inner)
+        elif inner.__class__ is not bool and inner is not None and not odd:
+            odd = _collect(inner, strings, name, depth + 1)
+    return odd
+
+
+def _collect_list(value: Sequence[Any], strings: list[str], key: str, depth: int, listed: bool) -> bool:
+    odd = depth > _MAX_DEPTH
+    if depth:
+        strings.append("\n" * len(value))  # each part of an object counts, as numbers do by their keys
+    before: Any = None
+    pair = listed and len(value) == 2
+    for inner in value:
+        if not odd:
+            odd = _collect(inner, strings, _option(before, pair) or key, depth + 1, listed=True)
+        before = inner
+    return odd
 
 
 class _Rewrite:
