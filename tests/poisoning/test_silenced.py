@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from events import observed
 from histories import drained
 from poisoning.teams import PLAIN, Team, team_of, work
+
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
+from memctl.infra.database import connect
+from memctl.infra.log.append import append
 
 RULE, CONTRARY = "We use quillgneiss for the stairs.", "We never use quillgneiss for the stairs."
 
@@ -88,3 +94,51 @@ def test_however_many_sections_agents_write_the_owners_core_memory_is_given(team
         assert team.ask("", "/v1/commands/core-append", body, Idempotency_Key=uuid4().hex)[0] == 200
     drained(team.database)
     assert "quillgneiss" in given(team)
+
+
+def ran(session: str, command: str) -> list[NewEvent]:
+    given = ToolCalled(line=f"{session}-2", tool="Bash", call=f"{session}-1", input={"command": command})
+    back = ToolReturned(
+        line=f"{session}-3", tool="Bash", call=f"{session}-1", text="added 12 packages in 2s", exit_code=0
+    )
+    return [
+        observed(PromptSubmitted(line=f"{session}-1", text="Add the ledger library."), session=session, location=PLAIN),
+        observed(given, session=session, at=1, actor="agent", location=PLAIN),
+        observed(back, session=session, at=2, actor="tool", location=PLAIN),
+    ]
+
+
+def test_an_agent_that_does_otherwise_silences_no_rule(team: Team) -> None:
+    rule = "We use pnpm for packages here."
+    say(team, "", "note", text=rule)
+    assert rule in given(team)
+    with connect(team.database) as connection:
+        append(connection, 1, [event for n in range(4) for event in ran(f"runs{n}", "npm install ledger")])
+    drained(team.database)
+    (known,) = [
+        each for each in json.loads(team.ask("", "/v1/knowledge?project=*")[1])["items"] if "package" in each["subject"]
+    ]
+    assert len(known["claims"]) == 2
+    assert (known["text"], known["status"]) == (rule, "verified")
+    assert rule in given(team)
+
+
+def test_nor_a_claim_of_an_agents_that_a_person_approved(team: Team) -> None:
+    rule = "We use pnpm for packages here."
+    note = say(team, "", "note", text=rule, by="agent")
+    say(team, "", "verify-knowledge", claim=note)
+    assert rule in given(team)
+    with connect(team.database) as connection:
+        append(connection, 1, [event for n in range(4) for event in ran(f"runs{n}", "npm install ledger")])
+    drained(team.database)
+    assert rule in given(team)
+
+
+def test_what_members_say_of_other_rules_puts_none_before_the_owners_newest(team: Team) -> None:
+    things = ["stairs", "walls", "gates", "floors", "roofs", "windows", "cellars", "chimneys", "ponds"]
+    for n, thing in enumerate(things):
+        say(team, "", "note", text=f"We use quill{n}{thing} for the {thing}.")
+    assert "quill8ponds" in given(team)
+    for n, thing in enumerate(things[:-1]):
+        say(team, "liv", "note", text=f"We never use quill{n}{thing} for the {thing}.")
+    assert "quill8ponds" in given(team)
