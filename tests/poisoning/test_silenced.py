@@ -134,6 +134,29 @@ def test_nor_a_claim_of_an_agents_that_a_person_approved(team: Team) -> None:
     assert rule in given(team)
 
 
+def test_however_much_members_say_the_owners_word_of_a_file_is_given(team: Team) -> None:
+    say(team, "", "note", text="We keep all of quillgneiss in ledger_dates.py here.")
+    edits = {"hook_event_name": "PreToolUse", "session_id": uuid4().hex, "cwd": PLAIN, "tool_name": "Edit"}
+    edits["tool_input"] = {"file_path": f"{PLAIN}/ledger_dates.py", "old_string": "a", "new_string": "b"}
+    assert "quillgneiss" in team.ask("", "/v1/hooks/claude-code", edits)[1]
+    for n in range(201):
+        body = {"by": "user", "location": PLAIN, "text": f"We keep the dates of house {n} in ledger_dates.py here."}
+        assert team.ask("liv", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)[0] == 200
+    drained(team.database)
+    answer = team.ask("", "/v1/hooks/claude-code", edits | {"session_id": uuid4().hex})[1]
+    assert "quillgneiss" in answer
+    assert "house" not in answer
+
+
+def test_however_much_members_say_the_owners_preferences_are_listed(team: Team) -> None:
+    say(team, "", "note", text="I prefer quillgneiss for the stairs.", kind="preference")
+    for n in range(201):
+        body = {"by": "user", "location": PLAIN, "text": f"We like quillstone{n} for house {n}.", "kind": "preference"}
+        assert team.ask("liv", "/v1/commands/note", body, Idempotency_Key=uuid4().hex)[0] == 200
+    drained(team.database)
+    assert "quillgneiss" in team.ask("", f"/v1/preferences?here={PLAIN}")[1]
+
+
 def test_what_members_say_of_other_rules_puts_none_before_the_owners_newest(team: Team) -> None:
     things = ["stairs", "walls", "gates", "floors", "roofs", "windows", "cellars", "chimneys", "ponds"]
     for n, thing in enumerate(things):
