@@ -165,3 +165,32 @@ def test_what_members_say_of_other_rules_puts_none_before_the_owners_newest(team
     for n, thing in enumerate(things[:-1]):
         say(team, "liv", "note", text=f"We never use quill{n}{thing} for the {thing}.")
     assert "quill8ponds" in given(team)
+
+
+def survives(team: Team, session: str) -> str:
+    hook = {"hook_event_name": "SessionStart", "session_id": session, "cwd": PLAIN, "source": "compact"}
+    return team.ask("", "/v1/hooks/claude-code", hook)[1]
+
+
+def test_whatever_members_settle_in_the_owners_session_what_the_owner_settled_survives_in_it(team: Team) -> None:
+    begun = observed(PromptSubmitted(line="1", text="Let us look at the garden."), session="mine", location=PLAIN)
+    with connect(team.database) as connection:
+        append(connection, 1, [begun])
+    drained(team.database)
+    owns = {"decide": "The wall is made of quillgneiss.", "discovery": "The gate is made of quilloak.",
+            "hypothesis-propose": "The rain wears the quilllime."}  # fmt: skip
+    say(team, "liv", "decide", text="The fence", session="mine")
+    say(team, "", "decide", text="The fence is made of quillbeech.", session="mine")
+    for name, text in owns.items():
+        say(team, "", name, text=text, session="mine")
+    before = survives(team, "mine")
+    assert [word for word in ("quillgneiss", "quilloak", "quilllime", "quillbeech") if word not in before] == []
+    for name in owns:
+        for n in range(12):
+            say(team, "liv", name, text=f"The house number {n} is made of stone {name}.", session="mine")
+    say(team, "liv", "decide", text=owns["decide"], session="mine")
+    say(team, "liv", "discovery", text=owns["discovery"], session="mine")
+    say(team, "liv", "hypothesis-update", hypothesis=owns["hypothesis-propose"], status="rejected", session="mine")
+    after = survives(team, "mine")
+    assert [word for word in ("quillgneiss", "quilloak", "quilllime", "quillbeech") if word not in after] == []
+    assert "stone" not in after
