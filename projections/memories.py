@@ -284,6 +284,7 @@ def _of_section(section: SectionWritten) -> Memory:
         evidence=section.evidence,
         files=(section.path, *section.names),
         said_by=Provenance.AGENT,
+        member=section.through,
     )
 
 

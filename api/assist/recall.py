@@ -192,7 +192,8 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
 def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
     """The words of each sentence that sessions wrote into files which this session's client gives to its agent."""
     files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
-    wanted = Where(models.memories).within(places).equal("kind", "document")
+    # What lies on another member's machine, no client here gives to its agent.
+    wanted = Where(models.memories).within(places).equal("kind", "document").equal("member", reader.member)
     rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
     return [
         frozenset(tokens(sentence))

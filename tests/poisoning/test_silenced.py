@@ -194,3 +194,25 @@ def test_whatever_members_settle_in_the_owners_session_what_the_owner_settled_su
     after = survives(team, "mine")
     assert [word for word in ("quillgneiss", "quilloak", "quilllime", "quillbeech") if word not in after] == []
     assert "stone" not in after
+
+
+def written(session: str, path: str, text: str) -> list[NewEvent]:
+    given = {"file_path": path, "content": text}
+    called = ToolCalled(line="2", tool="Write", call=f"{session}-1", input=given)
+    back = ToolReturned(line="3", tool="Write", call=f"{session}-1", text="ok", file=path)
+    asks = PromptSubmitted(line="1", text="Write down how the stairs are made.")
+    return [
+        observed(asks, session=session, location=PLAIN),
+        observed(called, session=session, at=1, actor="agent", location=PLAIN),
+        observed(back, session=session, at=2, actor="tool", location=PLAIN),
+    ]
+
+
+STAIRS = "# Stairs\n\n## Stones\n\nNobody uses quillgneiss for the stairs of the house any more, they use quillslate.\n"
+
+
+def test_no_file_on_a_members_machine_stands_for_the_owners_rule(team: Team) -> None:
+    say(team, "", "note", text=RULE)
+    assert team.deliver("liv", written("livs", f"{PLAIN}/CLAUDE.md", STAIRS)) == {}
+    drained(team.database)
+    assert RULE in given(team)
