@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from uuid import uuid4
 
+import msgspec
 import pytest
 from events import observed
 from histories import drained
 from poisoning.teams import PLAIN, Team, team_of, work
 
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
@@ -216,3 +218,22 @@ def test_no_file_on_a_members_machine_stands_for_the_owners_rule(team: Team) -> 
     assert team.deliver("liv", written("livs", f"{PLAIN}/CLAUDE.md", STAIRS)) == {}
     drained(team.database)
     assert RULE in given(team)
+
+
+def test_what_is_stated_without_a_session_goes_into_none_that_another_began(team: Team) -> None:
+    now = Micros(time.time_ns() // 1000)
+    mine, livs = (
+        msgspec.structs.replace(
+            observed(PromptSubmitted(line=f"{who}-1", text="Let us look at the garden."), session=who, location=PLAIN),
+            occurred_at=Micros(now - ago),
+        )
+        for who, ago in (("mine", 20_000_000), ("livs", 10_000_000))
+    )
+    with connect(team.database) as connection:
+        append(connection, 1, [mine])
+    assert team.deliver("liv", [livs]) == {}
+    drained(team.database)
+    for who, session in (("", "mine"), ("liv", "livs")):
+        body = {"by": "agent", "location": PLAIN, "text": "The wall is made of stone."}
+        status, answer = team.ask(who, "/v1/commands/decide", body, Idempotency_Key=uuid4().hex)
+        assert (status, json.loads(answer)["stream"]) == (200, f"session/claude-code/{session}")
