@@ -18,6 +18,7 @@ from memctl.domain.knowledge.memory import (
     plain_sentences,
     search_text,
 )
+from memctl.domain.knowledge.personal import is_personal
 from memctl.domain.language.prompt_origin import is_typed
 from memctl.domain.language.tasks import titled
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
@@ -283,6 +284,7 @@ def _of_section(section: SectionWritten) -> Memory:
         evidence=section.evidence,
         files=(section.path, *section.names),
         said_by=Provenance.AGENT,
+        member=section.through,
     )
 
 
@@ -336,9 +338,10 @@ def of_bug_pattern(pattern: BugPattern) -> Memory:
 
 
 def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
-    standing = [c for c in knowledge.claims if not c.superseded_by][:5]
-    replaced = [c for c in knowledge.claims if c.superseded_by][:5]
-    head = standing[0]
+    head = knowledge.claims[0]
+    shown = [c for c in knowledge.claims if _whose(c) == _whose(head) or not _of_themselves(c)]
+    standing = [c for c in shown if not c.superseded_by][:5]
+    replaced = [c for c in shown if c.superseded_by][:5]
     own = [c for c in standing if _whose(c) == _whose(head)]
     lines = [c.text if c in own else f"{c.text} ({_whose(c)})" for c in standing]
     lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
@@ -369,6 +372,11 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
         files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
+
+
+def _of_themselves(claim: VerifiedClaim) -> bool:
+    """Whether a member of the team says it of themselves: it stands in no memory of anybody else's word."""
+    return claim.said_by is Provenance.MEMBER and not claim.confirmed and is_personal(claim.text, claim.kind)
 
 
 def _whose(claim: VerifiedClaim) -> str:

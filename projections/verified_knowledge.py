@@ -43,8 +43,8 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
 class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """What is held true about one subject: claims, those that stand first, then by trust and newness.
 
-    `status` is conflicted where claims contradict each other: both sides are kept, with their dates. What a member of
-    the team says contradicts another member alone.
+    `status` is conflicted where claims contradict each other, and none is of higher trust: both sides are kept, with
+    their dates. What a member of the team says contradicts another member alone.
     """
 
     id: str
@@ -133,11 +133,17 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
         subject=subject,
         location=location,
         everywhere=everywhere,
-        status="conflicted" if any(_theirs(head) or not _theirs(by_id[key]) for key in gone) else "verified",
+        status="verified" if all(_decided(by_id[lost], by_id[won]) for lost, won in gone.items()) else "conflicted",
         first_seen=min(c.valid_from for c in settled),
-        last_seen=max(c.last_seen for c in settled),
+        last_seen=max(c.last_seen for c in settled if _theirs(c) is _theirs(head)),
         claims=tuple(settled),
     )
+
+
+def _decided(lost: VerifiedClaim, won: VerifiedClaim) -> bool:
+    """Whether trust decides between two claims, and not that one is newer."""
+    one, other = _side(lost), _side(won)
+    return (one.theirs, one.trust) != (other.theirs, other.trust)
 
 
 def _side(claim: VerifiedClaim) -> ClaimSide:
@@ -145,7 +151,8 @@ def _side(claim: VerifiedClaim) -> ClaimSide:
         key=claim.id,
         canonical=claim.canonical,
         polarity=claim.polarity,
-        trust=trust_of(claim.said_by, proved=claim.proved),
+        # What a person confirmed is that person's word.
+        trust=trust_of(Provenance.USER_TYPED) if claim.confirmed else trust_of(claim.said_by, proved=claim.proved),
         last_seen=claim.last_seen,
         theirs=_theirs(claim),
     )

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -382,7 +382,7 @@ def _failed(row: WorkingMemory, fact: ErrorOccurred) -> None:
         files=_names(row.files),
         through=fact.through,
     )
-    row.errors = (*row.errors, error)[-ERRORS:]
+    row.errors = _newest((*row.errors, error), ERRORS)
     row.stats = _more(row.stats, errors_encountered=1)
 
 
@@ -416,6 +416,8 @@ def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
 def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMoved) -> tuple[OpenHypothesis, ...]:
     """The open hypotheses after a word on one; confirmed and rejected ones leave."""
     others = tuple(held for held in hypotheses if held.key != fact.hypothesis)
+    if not all(_may_replace(fact, held, held.through) for held in hypotheses if held.key == fact.hypothesis):
+        return hypotheses
     if fact.status == "rejected" or (fact.status == "confirmed" and fact.confidence >= CONFIRMED):
         return others
     held = OpenHypothesis(
@@ -428,21 +430,25 @@ def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMov
         fact.told,
         fact.through,
     )
-    return (*others, held)[-OPEN:]
+    return _newest((*others, held), OPEN)
 
 
 def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
     """The decisions with one more. The same one is kept once, as it was recorded where it was; what the user answers to
     a question takes the place of an earlier answer to it."""
     said = canonical(fact.text)
-    known = next((d for d in row.decisions if said.startswith(_canonical(d.text))), None)
+    heard = [each for each in row.decisions if each.through in ("", fact.through)]
+    known = next((each for each in heard if said.startswith(_canonical(each.text))), None)
     if known is not None and (known.stated or not fact.stated):
         return row.decisions
     gone = [
         each
         for each in row.decisions
-        if each is known
-        or (not (each.stated or fact.stated) and each.at < fact.occurred_at and asks_again(each.text, fact.text))
+        if _may_replace(fact, each, each.through)
+        and (
+            each is known
+            or (not (each.stated or fact.stated) and each.at < fact.occurred_at and asks_again(each.text, fact.text))
+        )
     ]
     decided = Decided(
         fact.occurred_at,
@@ -461,7 +467,18 @@ def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
         ),
         fact.through,
     )
-    return (*(each for each in row.decisions if each not in gone), decided)[-DECISIONS:]
+    return _newest((*(each for each in row.decisions if each not in gone), decided), DECISIONS)
+
+
+K = TypeVar("K", Decided, Noted, OpenHypothesis, RecentError)
+
+
+def _newest(held: Sequence[K], most: int) -> tuple[K, ...]:
+    """The newest of what this machine heard, and of what came through keys: neither pushes the other out."""
+    kept = {
+        n for keyed in (False, True) for n in [n for n, each in enumerate(held) if bool(each.through) is keyed][-most:]
+    }
+    return tuple(each for n, each in enumerate(held) if n in kept)
 
 
 _canonical = remembered(256)(canonical)
@@ -479,7 +496,8 @@ def _found(
     if not text:
         return row.discoveries
     noted = Noted(fact.occurred_at, clipped(kind, 40), one_line(text, 240), said_by, fact.through)
-    return (*(known for known in row.discoveries if known.text != noted.text), noted)[-DISCOVERIES:]
+    others = [each for each in row.discoveries if each.text != noted.text or not _may_replace(fact, each, each.through)]
+    return _newest((*others, noted), DISCOVERIES)
 
 
 def _accessed(

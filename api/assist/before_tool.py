@@ -97,10 +97,12 @@ def call_line(reader: Reader, found: Warning) -> Line:
 def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     """What is verified of the project and names this file."""
     name = basename(path)
-    if len(name) < SHORTEST_FILE or "." not in name:
+    if len(name) < SHORTEST_FILE or "." not in name or "\0" in name:
         return
     p = models.verified_knowledge
-    rows, _ = page(reader, p, "last_seen", Where(p).within(places).equal("status", "verified"), limit=MOST_CLAIMS)
+    # Whatever others said last, what may be given is looked at.
+    wanted = Where(p).within(places).equal("status", "verified").holding("text", name).of_no_other(reader.member)
+    rows, _ = page(reader, p, "last_seen", wanted, limit=MOST_CLAIMS)
     found = [keyed for keyed in rows if _names(keyed, path, name) and not _of_another(reader, keyed.row)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"

@@ -90,8 +90,9 @@ def for_prompt(
         return ForPrompt([], [], {}, "nothing asked")
     in_play = files_in_play(prompt, row)
     asked = Question(
-        query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True
-    )
+        query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True,
+        asking=reader.member,
+    )  # fmt: skip
     own = payload.get("session_id")
     found = [each for each in engine.search(reader, asked).results if not _is_before_its_eyes(each, own)]
     said = already_said(reader, stream)

@@ -192,7 +192,8 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
 def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
     """The words of each sentence that sessions wrote into files which this session's client gives to its agent."""
     files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
-    wanted = Where(models.memories).within(places).equal("kind", "document")
+    # What lies on another member's machine, no client here gives to its agent.
+    wanted = Where(models.memories).within(places).equal("kind", "document").equal("member", reader.member)
     rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
     return [
         frozenset(tokens(sentence))
@@ -299,22 +300,23 @@ def _asked_of(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, s
 
 def _settled_in(row: WorkingMemory, own: Collection[str], asking: str) -> Iterator[tuple[int, str]]:
     """What was decided, supposed and found out."""
+    decisions = [each for each in row.decisions if each.through in own][-5:]
+    hypotheses = [each for each in row.hypotheses if each.through in own][-3:]
+    discoveries = [each for each in row.discoveries if each.through in own][-5:]
     noted = [
-        *((each.at, "decided", each.text, each.said_by, DECISION, each.through) for each in row.decisions[-5:]),
-        *((h.at, f"{h.status} hypothesis", h.text, h.said_by, 300, h.through) for h in row.hypotheses[-3:]),
-        *((each.at, "found out", each.text, each.said_by, 300, each.through) for each in row.discoveries[-5:]),
+        *((each.at, "decided", each.text, each.said_by, DECISION, each.through) for each in decisions),
+        *((h.at, f"{h.status} hypothesis", h.text, h.said_by, 300, h.through) for h in hypotheses),
+        *((each.at, "found out", each.text, each.said_by, 300, each.through) for each in discoveries),
     ]
     for at, what, text, said_by, most, by_key in noted:
-        said = _unobeyed(text, by_user=RIGHTS[said_by].as_users) if by_key in own else ""
-        if said:
+        if said := _unobeyed(text, by_user=RIGHTS[said_by].as_users):
             yield at, f"{what}: {quoted(said, most)} ({words_of(said_by, member=by_key, asking=asking)})"
 
 
 def _left_in(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, str]]:
     """What still fails, and the files that were changed."""
-    for error in row.errors[-3:]:
-        failed = "" if error.resolution or error.through not in own else what_failed(error.message)
-        if failed:
+    for error in [each for each in row.errors if each.through in own][-3:]:
+        if failed := "" if error.resolution else what_failed(error.message):
             where = f" at {quoted(error.command, 120)}" if only_checks(error.command) else ""
             yield error.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"
     changed = (each.path for each in row.files if each.state in ("edited", "created") and each.through in own)

@@ -319,10 +319,9 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
     """How the user likes to work, here and everywhere: preferences and habits that are verified, what the user said
     before what sessions showed, and what is rejected behind what is accepted."""
     p, projects = models.verified_knowledge, projects_of(reader)
-    rows, _ = page(
-        reader, p, "last_seen", Where(p).within(places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None
-    )
-    claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows if keyed.row.kind in ("preference", "pattern")]
+    wanted = Where(p).within(places, or_everywhere=True).one_of("kind", ("preference", "pattern"))
+    rows, _ = page(reader, p, "last_seen", wanted.of_no_other(reader.member), limit=MOST_PREFERENCES)
+    claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows]
     found = [
         PreferenceItem(
             group="rejected" if claim.polarity < 0 else "accepted",
@@ -335,8 +334,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
             confidence=claim.confidence,
         )
         for row, claim in claims
-        if (claim.said_by is not Provenance.MEMBER or claim.member == reader.member != "" or claim.confirmed)
-        and not acts(claim.text, claim.polarity)
+        if not acts(claim.text, claim.polarity)
     ]
     found.sort(key=lambda item: (item.group, not item.said, -item.sessions))
     return Page(_first_of_each(found, lambda item: item.text)[:limit], None, places.scope)

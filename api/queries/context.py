@@ -4,11 +4,12 @@ import time
 from typing import Annotated
 
 from msgspec import Meta
+from psycopg import sql
 
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
-from memctl.api.reading.pages import Where, one, page
+from memctl.api.reading.pages import Condition, Where, field_of, one, page, rows_of
 from memctl.api.reading.places import Places, kept_at, places_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
@@ -91,13 +92,17 @@ def session_of(reader: Reader, wanted: str) -> str:
 
 
 def session_here(reader: Reader, location: str) -> str:
-    """The stream that a statement made at a place is about: of the latest session there if it was heard of lately,
-    else of what is kept of the place by hand."""
+    """The stream that a statement made at a place is about: of the latest session there that nobody else began, if it
+    was heard of lately, else of what is kept of the place by hand."""
     p = models.working_memory
     since = time.time_ns() // 1000 - LATELY_US
     here = places_of(reader, None, location)
     if here.locations is not None:
-        rows, _ = page(reader, p, "updated_at", Where(p).within(here).between("updated_at", since, None), limit=1)
+        lately = Where(p).within(here).between("updated_at", since, None)
+        own = Condition(sql.SQL("coalesce({}, '') = %s").format(field_of(models.sessions, "through")), (reader.member,))
+        sessions, values = rows_of(reader, models.sessions, conditions=[own])
+        among = Condition(sql.SQL("key IN (SELECT key FROM {})").format(sessions), values)
+        rows, _ = page(reader, p, "updated_at", lately.also(among), limit=1)
         if rows:
             return rows[0].key
     return session_stream(BY_HAND, digest_of(kept_at(reader, location)))

@@ -11,7 +11,7 @@ from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of, field_text
 from memctl.api.reading.explanation import Explanation, Level, Quoted, Rival
 from memctl.api.reading.pages import one
-from memctl.api.reading.places import projects_of
+from memctl.api.reading.places import is_anothers, projects_of
 from memctl.api.reading.questions import Id, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import MemoryItem
@@ -161,6 +161,7 @@ def _conflicts(reader: Reader, known: VerifiedKnowledge | None, claim: str) -> l
     if mine is None:
         return []
     rivals = [c for c in known.claims if c.superseded_by == claim or c.id == mine.superseded_by]
+    rivals = [c for c in rivals if not is_anothers(reader, c)]
     return [
         Rival(
             id=c.id,

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.api.reading import models
 from memctl.api.reading.pages import LONGEST_PAGE, Keyed, page
-from memctl.api.reading.places import limits_of, projects_of
+from memctl.api.reading.places import keeps_to_themselves, limits_of, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Evidence, Json, Origin, shown
 from memctl.domain.events.event import Event
@@ -31,9 +31,9 @@ _KEPT = ("evidence", "sightings", "mentions", "examples")
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
     """The events that those spans quote, in one look-up.
 
-    Erased events are left out, and so is what a limited caller may not see: another payload under the same key may have
-    been recorded in another place. Of several versions the one that counts is returned, or one that says what is
-    quoted: each stage folds events of its own types.
+    Erased events are left out, and so is what the caller may not see: what another member said of themselves, and for
+    a limited one another payload under the same key, recorded in another place. Of several versions the one that counts
+    is returned, or one that says what is quoted: each stage folds events of its own types.
     """
     quoting: dict[UUID, list[Span]] = {}
     for span in spans:
@@ -44,6 +44,10 @@ def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
         found = {
             id: [each for each in versions if any(map(limits.may_show, shown_at(each)))]
             for id, versions in found.items()
+        }
+    if reader.member:
+        found = {
+            id: [each for each in versions if not keeps_to_themselves(reader, each)] for id, versions in found.items()
         }
     return {id: _quoted(versions, quoting[id]) for id, versions in found.items() if versions}
 

@@ -14,6 +14,7 @@ from memctl.api.reading.places import OF_NO_PLACE, Places, is_anothers, limits_o
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import Provenance
 from memctl.infra.readmodels.rows import decode_row, expression, load, table
 from memctl.projections.kernel import Projection, projections
 
@@ -158,6 +159,11 @@ class Where(tuple[Condition, ...]):
     def holding(self, name: str, text: str) -> Self:
         """The text field holds `text` somewhere, in any case."""
         return self._field("strpos(lower({}), lower(%s)) > 0", name, text) if text else self
+
+    def of_no_other(self, member: str) -> Self:
+        """No member of the team but that one (empty: none) said the claim alone, and no person confirmed it."""
+        any_of = type(self)(self._p).one_of("said_by", [each for each in Provenance if each is not Provenance.MEMBER])
+        return self.also(*either(any_of.equal("confirmed", True).equal("member", member or None)))
 
     def within(self, places: Places, *, or_everywhere: bool = False) -> Self:
         """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""

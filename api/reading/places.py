@@ -105,8 +105,8 @@ def is_anothers(reader: Reader, row: Any) -> bool:
         return row.kind == "knowledge" and any(map(partial(_is_anothers_line, reader, row), row.text.splitlines()))
     if not isinstance(row, Insight | ClaimCandidate | VerifiedKnowledge | VerifiedClaim):
         return False
-    said = (row.member, *(each.member for each in getattr(row, "evidence", ()) if isinstance(each, Saying)))
-    return reader.member not in said and is_personal(row.text, row.kind)
+    sayings = [each for each in getattr(row, "evidence", ()) if isinstance(each, Saying) and each.text == row.text]
+    return reader.member not in (row.member, *(each.member for each in sayings)) and is_personal(row.text, row.kind)
 
 
 def _is_anothers_line(reader: Reader, row: Memory, line: str) -> bool:

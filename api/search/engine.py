@@ -123,6 +123,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the work is at, as anybody names them."""
     settled: bool = False
     """Whether all that is settled of these projects is scored, and not only what is found first."""
+    asking: str | None = None
+    """The member whose agent is given what is found unasked (empty: the owner's): what other members said alone is no
+    result then, and rivals none."""
     on_request: bool = False
     """Whether a person or an agent asks, and wants the sentences that answer. Else a hook looks for what bears on the
     work."""
@@ -149,6 +152,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             (not self.kinds or row.kind in self.kinds)
             and (self.since is None or row.occurred_at >= self.since)
             and (self.before is None or row.occurred_at < self.before)
+            and (self.asking in (None, row.member) or row.confirmed or row.said_by is not Provenance.MEMBER)
         )
 
 

@@ -60,7 +60,7 @@ def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) ->
     if said not in _SAID:
         raise BadCommand(why="nothing of that kind can be said of it")
     name, of, rest = _SAID[said]
-    if said == "holds":  # other words may have come since the page was drawn
+    if said in ("holds", "pin"):  # other words may have come since the page was drawn
         rest = {"words": str(form.get("words", ""))[:64]}
     key = f"{str(form.get('key', ''))[:64] or uuid4().hex} {said}"
     done = handler.carry_out(name, msgspec.json.encode({of: id, "by": "user", **rest}), key, caller)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from events import NOON, id_of, observed, prompt
 from histories import digests, drained, example
@@ -574,3 +575,20 @@ def test_a_replay_makes_the_same_of_what_was_recorded(desk: ProcessorContext) ->
 def test_undoing_is_a_command_with_a_field_that_it_cites() -> None:
     asked = read_command(UndoConsolidation, b'{"change": "abc", "why": "both hold"}')
     assert (asked.change, asked.cites) == ("abc", "change")
+
+
+def test_what_a_member_says_takes_no_place_of_what_the_owner_said(desk: ProcessorContext) -> None:
+    mine = [
+        noted("The staging ledger listens on port 8080 behind the proxy", 1),
+        noted("Totals of the ledger are always rounded half to even", 2),
+        noted("The ledger in staging keeps its rows for thirty days", 3),
+    ]
+    theirs = [
+        noted("The staging ledger listens on port 9090 behind the proxy", 4),
+        noted("Totals of the ledger are never rounded half to even", 5),
+        noted("The ledger in staging keeps its rows for the thirty days", 6),
+    ]
+    said = [msgspec.structs.replace(each, actor="member:liv") for each in theirs]
+    filled(desk, *mine, *said)
+    found, _ = consolidate(desk, force=True)
+    assert found.changes == ()

@@ -41,6 +41,7 @@ from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.event import YEAR_9999, Micros
+from memctl.domain.events.facts import quote_hash
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolFailed
 from memctl.domain.events.recalls import BECAUSE, SILENT, MemoryRecalled, PassedOver
 from memctl.domain.language.notes import NOTES, MemoryNoted
@@ -1055,3 +1056,17 @@ def test_a_day_that_no_calendar_has_ends_no_page(viewer: Viewer, memory: Remembe
     with viewer.signed_in() as browser:
         for path in PAGES:
             assert browser.get(path).status_code == 200, path
+
+
+def test_what_is_pinned_on_a_page_is_what_it_showed(viewer: Viewer, memory: Remembered) -> None:
+    """An agent may have added to it since the page was drawn."""
+    with viewer.signed_in() as client:
+        found = client.get("/search?q=decimal").text
+        id = html.unescape(re.findall(r'<p class="head">.*?href="/things/([^"]+)"', found)[0])
+        (words,) = re.findall(r'name="words" value="([^"]*)"', client.get(f"/things/{id}").text)
+        assert words == quote_hash(client.get(f"/v1/memories/{id}").json()["text"])
+        asked = {"id": id, "say": "pin", "key": "as shown", "words": "those of before"}
+        assert client.post("/things", data=asked, headers={"Origin": viewer.url}).status_code == 200
+    with connect(memory.database_url) as connection:
+        rows = connection.execute("SELECT payload->>'words' FROM memctl.events WHERE type = 'memory.pinned'").fetchall()
+    assert ("those of before",) in rows

@@ -29,6 +29,7 @@ from memctl.domain.retrieval.answering import (
     weights,
     words_of,
 )
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
@@ -214,3 +215,15 @@ def test_a_question_that_nobody_answered_stands_behind_the_answer_to_the_same_wo
     assert ordered(asked, echo, other) == ["echo", "other"]
     asks_back = part("back", "then", 0.3, "it is red", "Is the package ts-pattern there that the hook cannot find?")
     assert ordered(asked, echo, asks_back._replace(settles=False), other)[0] == "echo"
+
+
+def test_what_other_members_say_rivals_nothing_that_is_given_unasked() -> None:
+    turn = Turn(
+        id=uuid4(), stream="session/claude-code/s1", occurred_at=Micros(1), location="/w", prompt="Which stones?",
+        answer="Those of the lake.",
+    )  # fmt: skip
+    row = replace(of_turn(turn), kind="knowledge", said_by=Provenance.MEMBER, member="liv")
+    asked = Question(query="stones", places=Places(None, "everywhere", None), now=datetime.now(UTC))
+    taken = {who: replace(asked, asking=who).takes(row) for who in (None, "", "liv", "tom")}
+    assert taken == {None: True, "": False, "liv": True, "tom": False}
+    assert replace(asked, asking="").takes(replace(row, confirmed=True))

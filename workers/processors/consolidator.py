@@ -226,7 +226,8 @@ def plan(context: ProcessorContext, pace: Pace = _at_once) -> ConsolidationPlan:
         if known.prunable(memory, context.now()):
             prunes.append(_pruned(memory, known.place(memory.location)))
         elif memory.kind in MERGEABLE and (words := features(memory.text)):
-            group = f"{memory.kind}\n{known.place(memory.location)}"
+            # What one member says takes no place of what another says, nor of the owner's.
+            group = f"{memory.kind}\n{known.place(memory.location)}\n{memory.member}"
             signed.append(_Signed(memory.id, group, known.weight(memory)))
             rows.append(bands(group, words))
     changes: list[ConsolidationStep] = []
