@@ -24,7 +24,8 @@ words = st.lists(
 
 @given(words)
 def test_words_are_those_of_the_pattern(text: str) -> None:
-    found = {word.lower() for word in prompts._WORD.findall(text)}
+    pattern = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+    found = {word.lower() for word in pattern.findall(text)}
     assert prompts.words_in(text) == {word[:7] for word in found - prompts._COMMON}
 
 
