@@ -301,7 +301,7 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, l
     if isinstance(value, dict):
         return _collect_object(value, strings, depth)
     if isinstance(value, (list, tuple)):
-        return _collect_list(value, strings, key, depth, listed)
+        return _collect_list(value, strings, key, depth, listed=listed)
     if isinstance(value, float):
         return not math.isfinite(value) or (depth > 0 and abs(value) > _LARGEST)
     if not depth:
@@ -309,7 +309,7 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0, *, l
     return isinstance(value, int) and not _SMALLEST <= value <= _LARGEST
 
 
-def _collect_object(value: dict[str, Any], strings: list[str], depth: int) -> bool:
+def _collect_object(value: dict[str, Any], strings: list[str], depth: int = 0) -> bool:
     strings.extend(value)
     odd = depth > _MAX_DEPTH
     for name, inner in value.items():
@@ -322,7 +322,9 @@ def _collect_object(value: dict[str, Any], strings: list[str], depth: int) -> bo
     return odd
 
 
-def _collect_list(value: Sequence[Any], strings: list[str], key: str, depth: int, listed: bool) -> bool:
+def _collect_list(
+    value: Sequence[Any], strings: list[str], key: str = "", depth: int = 0, *, listed: bool = False
+) -> bool:
     odd = depth > _MAX_DEPTH
     if depth:
         strings.append("\n" * len(value))  # each part of an object counts, as numbers do by their keys
