@@ -102,8 +102,9 @@ class FactBuilder:
 
     def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
         """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
-        the session's."""
+        the session's, and what it shares with copies of the session (`once`), else that is the last prompt's."""
         location, member = fields.pop("location", self.location), through(placed.event.actor)
+        once = fields.pop("once", self.once)
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
@@ -111,7 +112,7 @@ class FactBuilder:
             subagent=placed.payload.subagent,
             through=member,
             evidence=spans or (Span(placed.cite),),
-            once=self.once_by(placed.event.actor) if member else self.once,
+            once=quote_hash(f"{once} {member}") if once and member else once,
             **fields,
         )
         self._facts.append(fact)

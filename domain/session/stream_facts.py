@@ -292,7 +292,8 @@ class StreamFacts:
             return
         if is_aside(placed):
             when, location = self._began
-            self._assert.note(SessionTitled, msgspec.structs.replace(placed, when=when), location=location, title=title)
+            opened = msgspec.structs.replace(placed, when=when)
+            self._assert.note(SessionTitled, opened, location=location, once=self._assert.lineage, title=title)
         else:
             self._titled = True
             self._assert.note(SessionTitled, placed, title=title)
