@@ -22,7 +22,7 @@ from memctl.domain.knowledge.orders import holds_orders, might_be_obeyed, only_n
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
-from memctl.domain.support.provenance import RIGHTS, Provenance, given_unasked, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
 from memctl.projections.known_commands import KnownCommand, Warning, row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
@@ -103,7 +103,7 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     # Whatever others said last, what may be given is looked at.
     wanted = Where(p).within(places).equal("status", "verified").holding("text", name).of_no_other(reader.member)
     rows, _ = page(reader, p, "last_seen", wanted, limit=MOST_CLAIMS)
-    found = [keyed for keyed in rows if _names(keyed, path, name) and not _of_another(reader, keyed.row)]
+    found = [keyed for keyed in rows if _names(keyed, path, name) and not _may_be_an_order(keyed.row)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
         said = reader.whose(keyed.row)
@@ -112,13 +112,9 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
         )
 
 
-def _of_another(reader: Reader, row: VerifiedKnowledge) -> bool:
-    """Whether it is another member's word, or an order that the user did not type, which no person confirmed."""
-    if not row.confirmed and RIGHTS[row.said_by].unasked == "never" and might_be_obeyed(row.text):
-        return True
-    return row.said_by is Provenance.MEMBER and not given_unasked(
-        row.said_by, confirmed=row.confirmed, member=row.member, asking=reader.member
-    )
+def _may_be_an_order(row: VerifiedKnowledge) -> bool:
+    """Whether somebody might obey it, and no user typed it or confirmed it."""
+    return not row.confirmed and RIGHTS[row.said_by].unasked == "never" and might_be_obeyed(row.text)
 
 
 def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:

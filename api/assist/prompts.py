@@ -28,7 +28,7 @@ from memctl.domain.knowledge.orders import might_be_obeyed, only_names
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
-from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
+from memctl.domain.support.provenance import OF_THE_TEAM, RIGHTS, Provenance, words_of
 from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.working_memory import WorkingMemory
 
@@ -160,14 +160,11 @@ def _lessons(reader: Reader, prompt: str, sure: Iterable[Found]) -> Iterator[Lin
 
 
 def _of_one(each: Found) -> str:
-    """What is shown of a memory, without what members said of its subject beside others."""
+    """What is shown of a memory. Of knowledge beside which members said something, or whose end with their names is cut
+    off, the first line: who is named by the memory said it."""
     lines = each.text.splitlines() if each.kind == "knowledge" else []
-    kept = [said for said in lines if not said.endswith(_BY_A_MEMBER)]
-    return each.passage if len(kept) == len(lines) else "\n".join(kept)
-
-
-_BY_A_MEMBER = " of the team)"
-"""How a line of a claim ends that another member made than who made the first."""
+    others = f"{OF_THE_TEAM})" in each.text or each.text.endswith("…")
+    return lines[0] if len(lines) > 1 and others else each.passage
 
 
 _TALK = ("turn", "episode", "commit")

@@ -8,12 +8,19 @@ _SAYS_I = patterns.compile(
     r"\b[Mm]e\b|\b[Mm]yself\b|\b(?:[Mm]y|MY) +\w|\b[Mm]ine (?:is|are)\b|\b(?:is|are) mine\b|"
     r"(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s|\b[Ii]['’](?i:m|ve|d|ll)\b|"
     r"\bi (?:always|am|can|do|feel|find|had|hate|have|like|love|need|never|often|prefer|think|use|usually|want|was|"
-    r"work|would)\b|(?:\bI|(?:^|[.!?;] *)i) +([A-Za-z]+)"
+    r"work|would)\b|(?:^|[.!?;] *|\b(?:as|because|but|if|so|that|when|while),? )i [a-z]"
 )
-_IS_NO_VERB = ("and", "for", "in", "is", "of", "on", "or", "to")
-"""What stands behind an I that is a number or a name."""
+_I = patterns.compile(r"\bI(?:[ ,]|$)")
+_NUMBERS = patterns.compile(
+    r"\b(?:appendix|category|chapter|class|group|layer|level|mark|option|part|phase|section|stage|step|table|tier|type|"
+    r"volume|war) $",
+    patterns.I,
+)
+"""What stands before an I that is a number."""
 
 
 def is_personal(text: str, kind: str = "") -> bool:
     """Whether a claim of that kind, in those words, is of whoever says it."""
-    return kind in _OF_A_PERSON or any((each[1] or "").lower() not in _IS_NO_VERB for each in _SAYS_I.finditer(text))
+    if kind in _OF_A_PERSON or _SAYS_I.search(text):
+        return True
+    return any(_NUMBERS.search(text[: each.start()]) is None for each in _I.finditer(text))

@@ -71,12 +71,16 @@ def words_to_all(said_by: Provenance) -> str:
     return RIGHTS[said_by].words.replace("by you", "by the user")
 
 
+OF_THE_TEAM = " of the team"
+"""How a member's origin ends."""
+
+
 def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", asking: str = "") -> str:
     """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, or it came through
     that member's key, `confirmed` by a person."""
     words = RIGHTS[said_by].words
     if said_by is Provenance.MEMBER and member:
-        words = "said by you" if member == asking else f"said by {member} of the team"
+        words = "said by you" if member == asking else f"said by {member}{OF_THE_TEAM}"
     elif member and member != asking:
         words = f"{words} of {member}"
     if confirmed and not RIGHTS[said_by].as_users:

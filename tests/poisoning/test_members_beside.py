@@ -58,6 +58,7 @@ def test_no_other_member_is_shown_it(team: Team, whose: str, first: bool) -> Non
         say(team, who, text)
     # Who says the same later is not shown to who said it first, either.
     assert any("quillhand" in answer for answer in answers(team, "liv").values()) or (first and beside[0] == "tom")
+    assert any("quillhand" in answer for answer in answers(team, "").values())
     assert [path for path, answer in answers(team, "tom").items() if "quillhand" in answer] == []
 
 
@@ -65,4 +66,6 @@ def test_nor_is_anything_found_by_its_words(team: Team) -> None:
     for who, text in (SAID["the owner's"], ("liv", THEIRS)):
         say(team, who, text)
     asked = {"q": "quillhand", "here": PLAIN, "limit": 20}
+    known = {**asked, "q": SAID["the owner's"][1]}
+    assert json.loads(team.ask("tom", "/v1/search", known)[1])["results"]
     assert json.loads(team.ask("tom", "/v1/search", asked)[1])["results"] == []

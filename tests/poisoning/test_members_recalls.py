@@ -29,7 +29,8 @@ def team(
     of = (postgres_server, migrated_template, vectors, tmp_path_factory.mktemp("api"))
     limits = (PLAIN, ALPHA) if request.param == "one project" else None
     with team_of(*of, ("liv",), projects=limits, before=[*work("owner", PLAIN, ALPHA), begun]) as team:
-        team.deliver("liv", [observed(PromptSubmitted(line="1", text="Look."), session="livs", location=PLAIN)])
+        theirs = observed(PromptSubmitted(line="1", text="Look."), session="livs", location=PLAIN)
+        assert not team.deliver("liv", [theirs])
         drained(team.database)
         yield team
 
@@ -64,4 +65,5 @@ def test_what_a_members_agent_said_is_given_to_the_owner_under_the_members_name(
         return [line for line in found.split("\\n") if "livvault" in line]
 
     until(given, "what a member's agent said")
-    assert all("written by an agent of liv" in line for line in given())
+    assert (lines := given())
+    assert all("written by an agent of liv" in line for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first, with_answer
@@ -13,6 +14,7 @@ from memctl.api.assist.earlier_work import voted
 from memctl.api.assist.prompts import (
     LONGEST,
     LOOKED_FOR,
+    _of_one,
     asks_by_itself,
     ends,
     files_in_play,
@@ -58,6 +60,15 @@ def test_a_chore_of_version_control_asks_nothing() -> None:
 
 def test_files_in_play_are_those_named_and_those_changed_last() -> None:
     assert files_in_play("see lib/tax.py", SESSION) == ("lib/tax.py", "docs/plan.md", "src/cart.py")
+
+
+# --- whose words are given ---
+
+
+@pytest.mark.parametrize("end", ["We use yarn. (said by liv of the team)", "We use yarn for packages, and more of it…"])
+def test_of_knowledge_beside_which_others_said_something_the_first_line_is_given(end: str) -> None:
+    known = replace(found("one", f"We use pnpm.\n{end}"), kind="knowledge", passage="We use yarn")
+    assert _of_one(known) == "We use pnpm."
 
 
 # --- which conversation is meant ---
