@@ -8,11 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from memctl.domain.support.json_bodies import has_few_values
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, items, mapping, string
+from memctl.infra.transcripts.formats import Unfinished, Unreadable, decoded
 from memctl.infra.transcripts.gemini import typed
 
 Payload = dict[str, Any]
@@ -52,10 +51,8 @@ def read_asked(agent: str, body: bytes, event: str = "") -> tuple[Payload, Paylo
     """What a hook sends that asks, as it is and in Claude Code's words; both empty where it is no JSON object. `event`
     names the hook where the payload does not."""
     try:
-        sent = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        sent = None
-    if not isinstance(sent, dict):
+        sent = decoded(body)
+    except (Unreadable, Unfinished):
         return {}, {}
     named = sent if string(sent.get("hook_event_name")) or not event else {**sent, "hook_event_name": event}
     return sent, in_claudes_words(agent, named)

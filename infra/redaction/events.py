@@ -132,12 +132,14 @@ def as_sent(payload: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     if not (_collect(payload, strings) or _suspect(redactor, "\n".join(strings))):
         return payload
     rewrite = _Rewrite(redactor, Counter(), 0)
-    asked = {clean(name): rewrite.value(value, name) for name, value in payload.items()}
+    asked: dict[str, Any] = rewrite.value(payload)
     for name in _ASKED_BY:
         if isinstance(given := payload.get(name), str):
             asked[name] = _digest(given) if redactor.names_a_secret(given) else clean(given)
     if isinstance(place := payload.get("cwd"), str):
         asked["cwd"] = _placed(place, asked["cwd"])
+    if isinstance(roots := payload.get("workspace_roots"), list) and all(isinstance(each, str) for each in roots):
+        asked["workspace_roots"] = list(map(_placed, roots, asked["workspace_roots"]))
     return asked
 
 

@@ -56,6 +56,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.location import above, normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction import text as text_module
+from memctl.infra.redaction.events import as_sent
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.redaction.text import MOST_BROKEN
@@ -1533,3 +1534,16 @@ def test_the_front_of_each_line_makes_no_table_of_code(before: str) -> None:
     cut = redact("\n".join(before.format(number) + line for number, line in enumerate(table, 25)))[0]
     assert "xK9v" not in cut
     assert "pW3n" not in cut
+
+
+def test_what_a_hook_asks_is_sent_without_secrets_in_names_pairs_and_places() -> None:
+    token = "ghp_" + "A1b2C3d4" * 4 + "E5f6"
+    asked = {
+        token: "v", "name": "API_TOKEN", "value": "Zx81kQ9vLm27TpRw", "session_id": "mine",
+        "workspace_roots": [f"/w/{token}/one", f"/w/{token}/two"],
+    }  # fmt: skip
+    sent = as_sent(asked, default_redactor())
+    assert token not in str(sent)
+    assert "Zx81kQ9vLm27TpRw" not in str(sent)
+    assert sent["session_id"] == "mine"
+    assert len({*sent["workspace_roots"]}) == 2
