@@ -3,7 +3,10 @@
 Appends wait meanwhile: a million ids take about a second.
 """
 
+import time
+
 from alembic import op
+from psycopg import errors
 
 revision = "0024"
 down_revision = "0023"
@@ -14,19 +17,25 @@ ENTERING = 0x6D656D64
 # The first number of the locks that appenders share; the second is their space.
 APPENDERS = 0x6D656D63
 
+PATIENCE = "2s"
+"""How long a lock is waited for before those who wait behind are let through."""
+
 JOINED = f"""
+SET LOCAL lock_timeout = '{PATIENCE}';
 LOCK TABLE memctl.spaces IN EXCLUSIVE MODE;
 DO $do$ BEGIN
     PERFORM pg_advisory_xact_lock({APPENDERS}, space) FROM (
         SELECT 0 UNION SELECT space_id FROM memctl.spaces ORDER BY 1) AS every(space);
     PERFORM pg_advisory_xact_lock({ENTERING}, 0);
 END $do$;
+LOCK TABLE memctl.deliveries, memctl.compacted_deliveries IN ACCESS EXCLUSIVE MODE;
 CREATE TABLE memctl.joined AS SELECT position, space_id, event_id FROM memctl.deliveries;
 DROP FUNCTION memctl.compact_deliveries(integer, uuid, integer);
 DROP TABLE memctl.compacted_deliveries, memctl.deliveries;
 ALTER TABLE memctl.joined RENAME TO deliveries;
 ALTER TABLE memctl.deliveries ALTER position SET NOT NULL, ADD PRIMARY KEY (space_id, event_id);
 COMMENT ON TABLE memctl.deliveries IS 'what is in the log, by id: no two events of a space have one id';
+ANALYZE memctl.deliveries;
 
 CREATE OR REPLACE FUNCTION memctl.deliver() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -64,7 +73,14 @@ def upgrade() -> None:
     assert driver is not None
     if driver.execute("SELECT to_regclass('memctl.compacted_deliveries')").fetchone() == (None,):
         return
-    driver.execute(JOINED)
+    joined = False
+    while not joined:
+        try:
+            with driver.transaction():
+                driver.execute(JOINED)
+            joined = True
+        except (errors.LockNotAvailable, errors.DeadlockDetected):  # of a long look at the log, for one
+            time.sleep(0.2)
     for function, looks, instead in LOOKS:
         (body,) = driver.execute(
             "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'memctl'::regnamespace AND proname = %s",
