@@ -97,8 +97,8 @@ class Backpressure:
                     self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
     def _waiting(self, lowest: Position) -> int:
-        """How many events are not folded yet, counted up to one more than may be. What was in the log already took
-        positions too, and waits for nobody."""
+        """How many events of any space are not folded yet, counted up to one more than may be. What was in the log
+        already took positions too, and waits for nobody; `Pace` counts those."""
         query = "SELECT count(*) FROM (SELECT FROM memctl.events WHERE position > %s LIMIT %s) AS waiting"
         return int(single_row(self._connection, query, [lowest, self._pace.most + 1])[0])
 

@@ -212,7 +212,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
         end=str(fact.evidence[-1].event) if fact.evidence else "",
         words=_words(fact.words, REQUEST),
         calls=fact.calls,
-        duration_us=fact.duration_us,
+        duration_us=max(fact.duration_us, 0),
         tokens=fact.tokens,
         idle_us=fact.idle_us,
     )

@@ -293,7 +293,8 @@ def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> li
     among = Condition(sql.SQL("key >= %s AND key < %s"), (prefix, prefix + "\U0010ffff"))
     found = select(reader, p, "SELECT key FROM {rows} ORDER BY key LIMIT %s", limit, conditions=[among])
     keys = [key for (key,) in found]
-    return [key for key in keys if key in several(reader, p, keys)] if reader.member else keys
+    seen = several(reader, p, keys) if reader.member else keys
+    return [key for key in keys if key in seen]
 
 
 def _opened(cursor: str) -> tuple[int, str]:

@@ -320,7 +320,7 @@ async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
 
 
 def _refused(status: int, title: str, detail: str, *, goes_on: bool, as_page: bool = False) -> Response:
-    from memctl.api.http.problems import problem  # a server of MCP alone has no use for what that imports
+    from memctl.api.http.problems import problem  # it brings the routes, which a server of MCP alone lacks
 
     answer = problem(status, title, detail)
     if as_page:
@@ -328,6 +328,8 @@ def _refused(status: int, title: str, detail: str, *, goes_on: bool, as_page: bo
 
         page = render.page("sign_in.html", NOBODY, refusal=detail)
         answer = HTMLResponse(page, status, {"Content-Security-Policy": render.POLICY})
+        if status in (429, 503):
+            answer.headers["Retry-After"] = "2"
     if not goes_on:
         answer.headers["Connection"] = "close"
     if status == 401:

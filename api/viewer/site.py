@@ -41,9 +41,8 @@ from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import Keyed, Where, one
+from memctl.api.reading.pages import Keyed, Where, one, total
 from memctl.api.reading.pages import page as page_of
-from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.projects import ProjectItem
 from memctl.api.reading.reader import Reader, Readers
@@ -422,7 +421,9 @@ class _Pages:
         pinned = said == "pin" or (said != "unpin" and feedback is not None and feedback.pinned)
         offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
         claim = queries.id_of(reader, "claim", id) if {"holds", "wrong"}.intersection(offered) else ""
-        words = queries.words_of(reader, claim) if "holds" in offered else queries.words_of_memory(reader, id)
+        words = queries.words_of(reader, claim) if "holds" in offered else ""
+        if "pin" in offered and not words:
+            words = queries.words_of_memory(reader, id)
         settled = one(reader, models.memory_feedback, claim) if claim else feedback
         return partial(
             render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
@@ -543,14 +544,10 @@ class _Pages:
         held, events = counts.read_models, counts.events.total
         if places.locations is not None:
             both = (models.sessions, models.memories)
-            held, events = (
-                self._kept(
-                    reader,
-                    ("held", places),
-                    lambda: {p.name: rows_within(reader, p, Where(p).within(places)) for p in both},
-                ),
-                0,
+            held = self._kept(
+                reader, ("held", places), lambda: {p.name: total(reader, p, Where(p).within(places)) for p in both}
             )
+            events = 0
         totals = counts.totals
         found = [
             ("sessions", f"{held['sessions']:,}"),

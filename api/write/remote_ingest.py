@@ -394,7 +394,7 @@ def _said(payload: bytes) -> object:
 
 
 def begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:
-    """Those of the streams whose sessions somebody else began: what a limited key says there would count as theirs."""
+    """Those of the streams whose sessions somebody else began: what a member's key says there would count as theirs."""
     rows = reader.connection.execute(
         "SELECT s.stream, first.actor FROM unnest(%s::text[]) AS s(stream) CROSS JOIN LATERAL ("
         "SELECT actor FROM memctl.events e WHERE e.space_id = %s AND e.stream = s.stream AND e.actor <> 'memctl'"

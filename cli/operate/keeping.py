@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,9 @@ opening = click.option(
     "--identity", type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The file with the key of age that opens a sealed one (`.age`).",
 )  # fmt: skip
+
+UNFINISHED_S = 3_600.0
+"""How long nothing was written to an export, after which whoever wrote it was killed."""
 
 
 @click.command()
@@ -203,6 +207,9 @@ def export(
     elif file is None:
         written = exported(settings, sys.stdout.buffer.write, session=session, project=where)
     else:
+        from memctl.infra.backup.copies import remove_unfinished
+
+        remove_unfinished(file.parent, UNFINISHED_S, glob.escape(file.name))
         with open_private(file) as out:
             written = exported(settings, out.write, session=session, project=where)
     notice(f"{number(written, 'event')} exported")

@@ -75,10 +75,10 @@ class FactBuilder:
         before it and by its time, which a copy repeats as well."""
         self.once = lineage_of(line) or (quote_hash(f"{self.once} {when}") if self.once else "")
 
-    def once_by(self, actor: str) -> str:
-        """`once` of what an actor says: what another member copies counts beside it."""
-        member = through(actor)
-        return quote_hash(f"{self.once} {member}") if self.once and member else self.once
+    def once_by(self, actor: str, once: str | None = None) -> str:
+        """`once` (given, or the last prompt's) of what an actor says: what another member copies counts beside it."""
+        once, member = self.once if once is None else once, through(actor)
+        return quote_hash(f"{once} {member}") if once and member else once
 
     def placed(self, location: str) -> str:
         """Where a fact lies whose session was there: no path of this machine, where a key limited to projects says
@@ -104,7 +104,6 @@ class FactBuilder:
         """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
         the session's, and what it shares with copies of the session (`once`), else that is the last prompt's."""
         location, member = fields.pop("location", self.location), through(placed.event.actor)
-        once = fields.pop("once", self.once)
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
@@ -112,7 +111,7 @@ class FactBuilder:
             subagent=placed.payload.subagent,
             through=member,
             evidence=spans or (Span(placed.cite),),
-            once=quote_hash(f"{once} {member}") if once and member else once,
+            once=self.once_by(placed.event.actor, fields.pop("once", None)),
             **fields,
         )
         self._facts.append(fact)

@@ -136,7 +136,7 @@ def _line(text: str, location: str) -> ErrorLine | None:
     return known._replace(paths=tuple(filter(None, paths)))
 
 
-@remembered(1_024)
+@remembered(1_024, longest=512)
 def _anywhere(text: str) -> ErrorLine | None:
     """The line wherever it was printed, with its paths as it names them."""
     names = names_in(text)

@@ -272,8 +272,9 @@ def _letters(text: bytes) -> bytes:
 
 def _unmarked(text: str) -> bytes:
     """A text without marks that stand between its letters, or instead of them."""
-    plain = (ANSI.sub("", text) if "\x1b" in text else text).encode("utf-8", "surrogatepass")
-    if len(plain) > len(text):
+    text = ANSI.sub("", text) if "\x1b" in text else text
+    plain = text.encode("utf-8", "surrogatepass")
+    if not text.isascii():
         for mark in _INSTEAD.keys() & frozenset(plain.translate(None, _ASCII).decode("utf-8", "surrogatepass")):
             plain = plain.replace(mark.encode(), _INSTEAD[mark])
     if _has_codes(plain):

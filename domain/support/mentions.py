@@ -67,7 +67,7 @@ _SIGNS = ("_", "--", "://")
 """One of these has each value that has no capital letter behind its first character."""
 
 
-@remembered(2_048)
+@remembered(2_048, longest=512)
 def _values_of(run: str) -> tuple[str, ...]:
     """The values in what stands between two blanks."""
     found = (match[0].rstrip("./") for match in _VALUE.finditer(run))

@@ -132,9 +132,10 @@ def backups(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"memctl-*{SUFFIX}"), key=_made_at) if folder.is_dir() else []
 
 
-def remove_unfinished(folder: Path, older_than_s: float = 0.0) -> None:
-    """Remove what processes that were killed had written of backups, where nobody wrote to it for that long."""
-    for part in folder.glob(f".memctl-*{SUFFIX}*.part"):
+def remove_unfinished(folder: Path, older_than_s: float = 0.0, of: str = f"memctl-*{SUFFIX}") -> None:
+    """Remove what processes that were killed had written of backups (or files named like `of`), where nobody wrote to
+    it for that long."""
+    for part in folder.glob(f".{of}*.part"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - part.stat().st_mtime > older_than_s:
                 part.unlink()

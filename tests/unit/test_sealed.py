@@ -9,6 +9,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
+from memctl.infra.backup import copies
 from memctl.infra.backup.sealed import NotOpened, clear, plain_folders, plain_in, seal, unsealed
 
 
@@ -43,3 +44,13 @@ def test_a_sealed_file_that_was_cut_or_changed_is_refused_by_name(tmp_path: Path
     with pytest.raises(NotOpened, match=r"b\.memctl\.zip\.age"), unsealed(sealed, tmp_path / "key", tmp_path):
         pass
     assert not list(tmp_path.glob("unsealed-*"))
+
+
+def test_what_a_killed_export_left_half_written_goes_once_nobody_writes_to_it(tmp_path: Path) -> None:
+    left, written, other = (tmp_path / name for name in (".a.jsonl.x1.part", ".a.jsonl.x2.part", ".b.jsonl.x3.part"))
+    for each in (left, written, other):
+        each.touch()
+    for each in (left, other):
+        os.utime(each, (0, 0))
+    copies.remove_unfinished(tmp_path, 3_600.0, "a.jsonl")
+    assert [each.exists() for each in (left, written, other)] == [False, True, True]

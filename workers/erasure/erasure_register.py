@@ -113,9 +113,9 @@ def drop_from_books(connection: Connection, look: Look, sought: WrittenForms) ->
 
 def named(connection: Connection, look: Look, words: Collection[str]) -> list[str]:
     """Those of the words that stand, in some form, where the rules let something stay or drop it."""
-    sought, held = WrittenForms(words), set[str]()
     if not words:
         return []
+    sought, held = WrittenForms(words), set[str]()
     for _, table in (*_tables(connection, Leftover.DROPPED), *_tables(connection, Leftover.NAMED)):
         if sought.may_be_ids or table != IDS:
             held.update(*(sought.within(row).held for _, row in _rows(connection, table, look)))
