@@ -422,7 +422,7 @@ class _Pages:
         offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
         claim = queries.id_of(reader, "claim", id) if {"holds", "wrong"}.intersection(offered) else ""
         words = queries.words_of(reader, claim) if "holds" in offered else ""
-        if "pin" in offered and not words:
+        if not words and {"pin", "unpin"}.intersection(offered):
             words = queries.words_of_memory(reader, id)
         settled = one(reader, models.memory_feedback, claim) if claim else feedback
         return partial(

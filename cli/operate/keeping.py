@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -209,7 +208,7 @@ def export(
     else:
         from memctl.infra.backup.copies import remove_unfinished
 
-        remove_unfinished(file.parent, UNFINISHED_S, glob.escape(file.name))
+        remove_unfinished(file.parent, UNFINISHED_S, f"{file.name}.")
         with open_private(file) as out:
             written = exported(settings, out.write, session=session, project=where)
     notice(f"{number(written, 'event')} exported")

@@ -132,10 +132,12 @@ def backups(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"memctl-*{SUFFIX}"), key=_made_at) if folder.is_dir() else []
 
 
-def remove_unfinished(folder: Path, older_than_s: float = 0.0, of: str = f"memctl-*{SUFFIX}") -> None:
-    """Remove what processes that were killed had written of backups (or files named like `of`), where nobody wrote to
-    it for that long."""
-    for part in folder.glob(f".{of}*.part"):
+def remove_unfinished(folder: Path, older_than_s: float = 0.0, of: str = "memctl-") -> None:
+    """Remove what processes that were killed had written of backups (or files that begin with `of`), where nobody wrote
+    to it for that long."""
+    for part in folder.iterdir() if folder.is_dir() else ():
+        if not (part.name.startswith(f".{of}") and part.name.endswith(".part")):
+            continue
         with contextlib.suppress(FileNotFoundError):
             if time.time() - part.stat().st_mtime > older_than_s:
                 part.unlink()

@@ -83,9 +83,7 @@ def test_a_session_that_only_waits_is_known_by_its_clients_own_name_for_it(tmp_p
 
 
 def test_a_session_whose_delivery_holds_half_a_sign_is_known_too(tmp_path: Path) -> None:
-    payload = (
-        b'{"session_id": "mine", "hook_event_name": "UserPromptSubmit", "prompt": "a \\ud83d", "n": NaN}'
-    )
+    payload = b'{"session_id": "mine", "hook_event_name": "UserPromptSubmit", "prompt": "a \\ud83d", "n": NaN}'
     delivery = Delivery("b" * 32, Micros(1), "claude-code", "", payload)
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / f"1-{'b' * 32}.delivery.damaged").write_bytes(delivery.encode())

@@ -52,5 +52,5 @@ def test_what_a_killed_export_left_half_written_goes_once_nobody_writes_to_it(tm
         each.touch()
     for each in (left, other):
         os.utime(each, (0, 0))
-    copies.remove_unfinished(tmp_path, 3_600.0, "a.jsonl")
+    copies.remove_unfinished(tmp_path, 3_600.0, "a.jsonl.")
     assert [each.exists() for each in (left, written, other)] == [False, True, True]
