@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from figures import Figure, Missing, share
-from sessions import EPOCH, Data
+from sessions import EPOCH, Data, unseen
 
+from memctl.domain.events.event import Event
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved
-from memctl.domain.events.observations import ToolCalled, ToolReturned
+from memctl.domain.events.observations import ToolCalled, ToolFailed, ToolReturned
 from memctl.domain.failures.signatures import errors_in, hides_exit, is_noise
 from memctl.domain.session.tools import command_of, family_of
 
@@ -38,6 +39,10 @@ def measure(data: Data) -> Iterator[Figure]:
     yield Figure("labelled errors that are recognised", share(recognised, len(labels)), len(labels))
     yield Figure("labelled errors whose fix is found", share(resolved, len(labels)), len(labels), 0.90)
     yield Figure("  of those that are no refusal or outage", share(resolved, len(labels) - noise), len(labels) - noise)
+    yield _same_command("the same command failed, passed behind an edit; fix found", data)
+    with unseen(data) as other:
+        if other is not None:
+            yield _same_command("  of sessions that no rule was made on", other)
     runs, hidden, alarms = _good_runs(data)
     yield Figure("exit code 0 that a pipe may hide, with error", share(hidden, runs), runs, 0.02, at_most=True)
     yield Figure("other exit code 0, with error", share(alarms, runs), runs, 0.002, at_most=True)
@@ -57,6 +62,37 @@ def _found(data: Data) -> dict[int, list[tuple[ErrorOccurred, ErrorResolved | No
             if isinstance(fact, ErrorOccurred):
                 found[fact.occurred_at // SAME_MOMENT_US].append((fact, fixes.get(fact.id)))
     return found
+
+
+def _same_command(name: str, data: Data) -> Figure:
+    """Of the failures whose command, up to its first pipe or redirection, passes later in the session, with a file
+    edited in between, how many have a fix. A refusal is no failure."""
+    found = _found(data)
+    at = [moment for events in data.streams.values() for moment in _passed_behind_an_edit(events)]
+    fixed = sum(any(fix for _, fix in found[moment]) for moment in at)
+    return Figure(name, share(fixed, len(at)), len(at), 0.93)
+
+
+def _passed_behind_an_edit(events: list[Event]) -> Iterator[int]:
+    """Moments of such failures."""
+    calls = {e.payload.call: e.payload for e in events if isinstance(e.payload, ToolCalled)}
+    failed: dict[str, tuple[int, bool]] = {}
+    for event in events:
+        back = event.payload
+        if not isinstance(back, (ToolFailed, ToolReturned)) or (call := calls.get(back.call)) is None:
+            continue
+        family, command = family_of(call.tool), command_of(call.input).partition("2>")[0].partition("|")[0].strip()
+        if family == "edit" and isinstance(back, ToolReturned):
+            failed = {each: (moment, True) for each, (moment, _) in failed.items()}
+        elif family != "run" or not command:
+            continue
+        elif isinstance(back, ToolFailed):
+            if not is_noise(back.text):
+                failed[command] = (event.occurred_at // SAME_MOMENT_US, False)
+        elif not errors_in(back.text, command, failed=False):
+            moment, edited = failed.pop(command, (0, False))
+            if edited:
+                yield moment
 
 
 def _good_runs(data: Data) -> tuple[int, int, int]:
