@@ -306,6 +306,7 @@ def of_bug_pattern(pattern: BugPattern) -> Memory:
     solutions = pattern.solutions
     best = solutions[0] if solutions else None
     way_out = _way_out(best) if best is not None else ""
+    unseen = "" if best is None or best.approach else ", nothing shows how"
     return memory_of(
         "bug_pattern",
         pattern.signature,
@@ -313,7 +314,7 @@ def of_bug_pattern(pattern: BugPattern) -> Memory:
         bucket="FACT",
         title=head,
         gist=f"{one_line(head, 180)} → {best.approach}" if best and best.approach else head,
-        lines=(head, f"Seen {pattern.occurrences}×, fixed {pattern.resolutions}×", way_out),
+        lines=(head, f"Seen {pattern.occurrences}×, fixed {pattern.resolutions}×{unseen}", way_out),
         searched=(
             head,
             clipped(pattern.template, 400),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from memctl.domain.failures.explanations import sentences
-from memctl.domain.failures.solutions import names_within
 from memctl.domain.language.decisions import Decision
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
@@ -44,16 +40,6 @@ _STEP = patterns.compile(
 )
 
 
-_TAKES_BACK = patterns.compile(
-    r"\b(?:undo|revert|roll(?:ed)? back|remove|drop|delete|take (?:\w+ ){0,3}(?:out|back)|leave (?:\w+ ){0,3}"
-    r"out|(?:don['’]?t|do not) (?:want|need|like|do|add|use|change|touch|show|create)|no longer|instead of|rather not|"
-    r"never ?mind|unnecessary|put (?:\w+ ){1,6}back|go back to)\b|되돌|원래대로|취소|빼 ?줘|없애",
-    patterns.I,
-)
-_SHARED = 2
-"""Words that a sentence shares with a point of a plan that it is about."""
-
-
 def plan_in(text: str) -> int | None:
     """Where the plan begins that a client sends to be carried out, or reports as approved; None where there is none."""
     begins = _SENT.match(text) or _APPROVED.search(text)
@@ -84,17 +70,6 @@ def points_of(text: str) -> list[Decision]:
             lead = f"Planned and done: {title}. Why" if _PURPOSE.match(section) else f"Planned and done ({title})"
             _take(found, lead, said, start + line.find(said))
     return found if title else []
-
-
-def taking_back(text: str) -> list[str]:
-    """The sentences of a user that take back something of the work."""
-    return [each for each in sentences(text[:LONGEST]) if _TAKES_BACK.search(each)]
-
-
-def is_taken_back(point: str, taken_back: Iterable[str]) -> bool:
-    """Whether a point is of what was taken back: a sentence shares two words with it, or a file stands in it."""
-    words = names_within(point)
-    return any(each in point or len(names_within(each) & words) >= _SHARED for each in taken_back)
 
 
 def _take(found: list[Decision], lead: str, said: str, start: int) -> None:

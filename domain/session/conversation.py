@@ -26,7 +26,7 @@ from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
-from memctl.domain.language.plans import is_taken_back, plan_in, points_of, taking_back
+from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
 from memctl.domain.language.prompts import (
     FRESH_START,
@@ -59,11 +59,32 @@ LONGEST_TEXT = 8_000
 _MOST_MADE = 2_000
 """Names of a session's own that are remembered."""
 
-_MOST_TAKEN_BACK = 32
-"""Sentences and files by which parts of a plan are taken back that are kept."""
-
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
+
+
+class OpenPlan:
+    """A plan that is being carried out."""
+
+    def __init__(self, sent: OrderedEvent, text: str) -> None:
+        self.sent, self.text = sent, text
+        self.files: set[str] = set()
+        """What was changed for it."""
+        self.answered = False
+        """The user has spoken since something was changed."""
+
+    def goes_on(self, path: str) -> bool:
+        """Whether the work is still as planned, now that a file is changed: not if the file was changed for the plan,
+        and the user has spoken since. Then the user wants it otherwise."""
+        if self.answered and path in self.files:
+            return False
+        if len(self.files) < _MOST_MADE:
+            self.files.add(path)
+        return True
+
+    def undone(self, files: tuple[str, ...]) -> None:
+        """What was changed in these files was taken back; in all of them, where none are named."""
+        self.files = {path for path in self.files if files and not any(f"/{path}".endswith(f"/{at}") for at in files)}
 
 
 class Conversation:
@@ -84,11 +105,8 @@ class Conversation:
         self.episode: EpisodeSoFar | None = None
         self.made: set[str] = set()
         """Names that its edits were the first to write: what it says of them alone is of its own unfinished work."""
-        self._plan: tuple[OrderedEvent, str] | None = None
-        self._plan_begun = False
-        """The plan that was last to be carried out, with its text, and whether a file was changed since."""
-        self._taken_back: list[str] = []
-        """What the user then had undone of it, and files whose changes were."""
+        self._plan: OpenPlan | None = None
+        """The plan that was last to be carried out."""
         self.speaker = "user"
         """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._recalls = Recalls()
@@ -150,32 +168,28 @@ class Conversation:
             self._say(placed, seen.text, said.words, "command")
         elif said.by == "user":
             self._hear(placed, seen.text, said)
-            self._take_back(taking_back(seen.text) if self._plan is not None else ())
+            if self._plan is not None:
+                self._plan.answered = bool(self._plan.files)
             self.planned(placed, seen.text)
 
     def planned(self, placed: OrderedEvent, text: str) -> None:
         """A plan is to be carried out, where the text holds one."""
         if plan_in(text) is not None:
-            self._plan, self._plan_begun, self._taken_back = (placed, text), False, []
+            self._plan = OpenPlan(placed, text)
 
     def undone(self, files: tuple[str, ...]) -> None:
         """What was changed in these files was taken back, or all that was where none are named."""
-        self._plan_begun = self._plan_begun and bool(files)
-        # What a folder is called stands in many words.
-        self._take_back(name for file in files if "." in (name := file.rpartition("/")[2]))
-
-    def _take_back(self, named: Iterable[str]) -> None:
-        self._taken_back = [*self._taken_back, *named][-_MOST_TAKEN_BACK:]
+        if self._plan is not None:
+            self._plan.undone(files)
 
     def committed(self, placed: OrderedEvent) -> None:
         """Work was committed: the plan it carries out is settled. The agent wrote it, whoever sent it."""
-        if self._plan is None or not self._plan_begun:
+        plan = self._plan
+        if plan is None or not plan.files:
             return
-        (sent, text), self._plan = self._plan, None
-        for point in points_of(text):
-            if is_taken_back(text[point.start : point.end], self._taken_back):
-                continue
-            span = span_of(sent, text, point.start, point.end)
+        self._plan = None
+        for point in points_of(plan.text):
+            span = span_of(plan.sent, plan.text, point.start, point.end)
             self.decided(placed, span, point, Provenance.AGENT, planned=True)
 
     def refused(self, placed: OrderedEvent, text: str, start: int, end: int) -> None:
@@ -387,8 +401,8 @@ class Conversation:
             return
         if len(self.made) < _MOST_MADE:
             self.made.update(new)
-        self._plan_begun = True
-        self._taken_back = [each for each in self._taken_back if not f"/{path}".endswith(f"/{each}")]
+        if self._plan is not None and not self._plan.goes_on(path):
+            self._plan = None
         if turn is not None and path not in turn.files:
             turn.files[path] = None
             turn.dirty = True

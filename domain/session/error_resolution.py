@@ -689,12 +689,24 @@ def _mended(
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
-    if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation, said)):
+    alone = len(unique) == 1 and not mending and _is_of(unique[0], error, explanation, said)
+    if alone or (bearing >= BEARS and _is_clear(error.fact, ranked, [points[each] for each in ranked], explanation)):
         first, own_names = ranked[0], _naming(ranked[0], error.fact)
         shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
         sides = (CodeChange(each.path, each.before, each.after) for each in shown)
         change = "; ".join(filter(None, (changed_lines(each, about, own_names) for each in sides)))
     return Resolved(error, tuple(ranked[:MOST_EDITS]), tuple(ran[:5]), explanation, change)
+
+
+def _is_clear(error: ErrorOccurred, ranked: Sequence[Edit], points: Sequence[int], explanation: str) -> bool:
+    """Whether the first of several changes, ranked by how much each has to do with an error, is known to have mended
+    it: the agent explained it, or it has most to do with it, by more than the file. That of a failed test is known only
+    where it is the one change that bears on the test, and no change of the test itself."""
+    if explanation or len(ranked) < 2:
+        return True
+    if _is_test(error):
+        return points[1] < BEARS and not _is_named(ranked[0], error)
+    return points[0] > points[1] or points[0] > _IN_FILE
 
 
 def _standing(edits: Sequence[Edit], error: ErrorOccurred) -> list[Edit]:
@@ -756,8 +768,8 @@ MOST_EDITS, MOST_RANKED = 8, 40
 _LONG_NAME = 8
 """Characters from which the name of a test is no everyday word."""
 
-BEARS = 2
-"""From here on an edit has to do with an error."""
+BEARS, _IN_FILE = 2, 3
+"""From here on an edit has to do with an error; what its being in the file that the error names counts."""
 
 
 def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: str = "") -> int:
@@ -775,7 +787,7 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
     touched, after = _touched(edit), names_within(edit.after)
     ruled = any(kind.rpartition("/")[2].lower() in touched & after for kind in error.error_types)
     shared = min(len(_naming(edit, error) & touched), 3)
-    points = 8 * pointed + 3 * (named or _is_tested(edit, error)) + 6 * ruled + 2 * shared
+    points = 8 * pointed + _IN_FILE * (named or _is_tested(edit, error)) + 6 * ruled + 2 * shared
     if said and not points and (posixpath.basename(edit.path) in said or len(names_within(said) & touched) >= BEARS):
         points = BEARS
     return points + min(len(names_within(f"{edit.before}\n{edit.after}") & about), 4) if points else 0

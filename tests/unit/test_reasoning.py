@@ -432,34 +432,39 @@ def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(pl
     assert memory(history(*plan, *worked(committed=True)[2:])).decisions == ()
 
 
+def edited(file: str, call: str) -> list[Payload]:
+    edit = {"file_path": f"/home/dana/ledger/{file}", "old_string": "b = 1", "new_string": "b = 2"}
+    return [ToolCalled(tool="Edit", call=call, input=edit), ToolReturned(tool="Edit", call=call, text="ok")]
+
+
+OTHERWISE = PromptSubmitted(text="No mark in the ledger, please; a table beside it.")
+
+
 @pytest.mark.parametrize(
-    ("undone", "kept"),
+    ("between", "kept"),
     [
-        ([PromptSubmitted(text="Please drop the mark and the date of voided rows, nobody wants them.")], POINTS[:1]),
-        ([PromptSubmitted(text="Please remove the empty line at the end.")], POINTS),
-        ([PromptSubmitted(text="The mark and the date of voided rows look good.")], POINTS),
+        ([OTHERWISE, *edited("rows.py", "e2")], []),
+        ([OTHERWISE, *edited("CHANGELOG.md", "e2")], POINTS),
+        ([OTHERWISE], POINTS),
+        (edited("rows.py", "e2"), POINTS),
         (ran("git checkout -- ."), []),
+        (ran("git restore ledger/rows.py"), []),
+        ([*ran("git restore ledger/rows.py"), *edited("rows.py", "e2")], POINTS),
         (ran("git checkout main"), POINTS),
         (ran("git stash && make lint; git stash pop"), POINTS),
         (ran("git restore ledger/export.py"), POINTS),
         (ran("git restore ledger/row"), POINTS),
     ],
 )
-def test_what_was_undone_of_a_plan_before_its_commit_is_not_said_to_be_done(
-    undone: list[Payload], kept: list[str]
+def test_a_plan_is_done_unless_its_work_was_undone_or_changed_again_behind_the_users_word(
+    between: list[Payload], kept: list[str]
 ) -> None:
     edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
-    assert [each.text for each in memory(history(SENT, *edit, *undone, *commit)).decisions] == kept
+    assert [each.text for each in memory(history(SENT, *edit, *between, *commit)).decisions] == kept
 
 
-def test_a_point_that_names_a_file_is_done_only_where_its_changes_stand() -> None:
-    plan = msgspec.structs.replace(SENT, text=SENT.text.replace("a voided row keeps", "a row of `export.py` keeps"))
-    edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
-    call = {"file_path": "/home/dana/ledger/export.py", "old_string": "b = 1", "new_string": "b = 2"}
-    again = [ToolCalled(tool="Edit", call="e2", input=call), ToolReturned(tool="Edit", call="e2", text="ok")]
-    undone = ran("git restore ledger/export.py")
-    assert len(memory(history(plan, *edit, *undone, *commit)).decisions) == 1
-    assert len(memory(history(plan, *edit, *undone, *again, *commit)).decisions) == 2
+def test_what_the_user_says_before_anything_is_changed_leaves_the_plan_as_it_is() -> None:
+    assert [each.text for each in memory(history(SENT, OTHERWISE, *worked(committed=True))).decisions] == POINTS
 
 
 def test_a_plan_that_is_quoted_by_a_tool_of_others_is_none() -> None:

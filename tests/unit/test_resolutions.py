@@ -1057,6 +1057,52 @@ def test_an_edit_that_shares_only_words_with_a_failed_test_is_no_fix_and_one_of_
     assert fixed("/work/shop/colours.py") == [""]
 
 
+@pytest.mark.parametrize(
+    ("words", "edits", "fix"),
+    [
+        ("", [("ledger.py", "sum(a)", "sum(b)"), ("ledger.py", "len(a)", "len(b)")], ""),
+        ("", [("test_ledger.py", "== 3", "== 4"), ("pages.py", "report.rows", "report.lacks")], ""),
+        (
+            "",
+            [("ledger.py", "sum(a)", "sum(b)"), ("pages.py", "report.rows", "report.lacks")],
+            "`sum(a)` became `sum(b)`",
+        ),
+        (
+            "test_total fails because `price_of` takes the wrong column.",
+            [("ledger.py", "price_of(a)", "price_of(b)"), ("ledger.py", "len(a)", "len(b)")],
+            "`price_of(a)` became `price_of(b)`",
+        ),
+    ],
+)
+def test_which_of_several_changes_mended_a_failed_test_is_said_where_one_bears_on_it_or_is_explained(
+    words: str, edits: list[tuple[str, str, str]], fix: str
+) -> None:
+    session = Session()
+    session.user("Test it.")
+    session.runs("pytest", "FAILED tests/test_ledger.py::test_total - AssertionError: assert 3 == 4", exit_code=1)
+    if words:
+        session.says(words)
+    for file, before, after in edits:
+        session.edits(f"/work/shop/{'tests/' * file.startswith('test_')}{file}", before, after)
+    session.runs("pytest", "3 passed")
+    [found] = fixes_of(session)
+    assert fix in found if fix else "became" not in found
+
+
+def test_of_changes_that_have_only_the_file_to_do_with_an_error_none_is_its_fix() -> None:
+    def fixed(first: str, other: str) -> list[str]:
+        session = Session()
+        session.user("Build it.")
+        session.runs("go build ./...", "# shop\n./cart.go:31:9: undefined: priceOf", exit_code=1)
+        session.edits("/work/shop/cart.go", first, f"{first}(now)")
+        session.edits("/work/shop/cart.go", other, f"{other}(now)")
+        session.runs("go build ./...", "")
+        return fixes_of(session)
+
+    assert fixed("colour", "shape") == [""]
+    assert fixed("colour", "priceOf") == ["`priceOf` became `priceOf(now)` in cart.go"]
+
+
 def test_what_says_something_else_puts_nothing_into_form() -> None:
     def fixed(before: str, after: str) -> list[str]:
         session = Session()
