@@ -49,7 +49,7 @@ class SearchText(_Placed):
     profile: str = Field(default="bounded")
     explain: Flag = False
     kinds: list[MemoryKind] = Field(default_factory=list)
-    threshold: float = Field(default=0.0, ge=0, le=1)
+    threshold: float = Field(default=0.0, ge=0, le=1, strict=True)
     since: Iso = None
     before: Iso = None
 

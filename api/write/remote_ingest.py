@@ -114,7 +114,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     type: str
     version: Annotated[int, msgspec.Meta(ge=1)]
-    stream: str
+    stream: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": f"^{_STREAM.pattern}"})]
     payload: msgspec.Raw
     occurred_at: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_10000)]
     dedupe_key: Annotated[str, msgspec.Meta(min_length=1)]

@@ -252,6 +252,10 @@ def test_a_search_that_is_posted_leaves_out_what_scores_below_its_threshold(api:
         kept = client.search("coastline of Iceland", here=ATLAS, limit=20, threshold=least).value.results
     assert 0 < len(kept) < len(every)
     assert min(found.score for found in kept) >= least
+    for no_number in ("false", '"0.5"'):
+        asked = f'{{"q": "x", "threshold": {no_number}}}'.encode()
+        json_type = {"Content-Type": "application/json"}
+        assert api.ask("/v1/search", method="POST", body=asked, headers=json_type)[0] == 422
 
 
 def test_things_are_found_by_id_over_http(api: Api) -> None:
