@@ -9,8 +9,8 @@ from memctl.domain.support.bounded import one_line
 MOST, LONGEST = 6, 20_000
 """Points that are taken from one plan, and characters of it that are read."""
 
-_TITLE_ROOM, _SHORTEST, _LONGEST_POINT = 90, 30, 300
-"""Characters of its title, and of a point: shorter ones name a thing, longer ones are accounts."""
+_TITLE_ROOM, _SECTION_ROOM, _SHORTEST, _LONGEST_POINT = 90, 60, 30, 300
+"""Characters of its title, of a heading, and of a point: shorter ones name a thing, longer ones are accounts."""
 
 _SENT = patterns.compile(
     r"\s*(?:(?:please )?(?:implement|execute|carry out) (?:the following|this) plan|## Approved Plan)\s*:?[ \t]*\n",
@@ -63,7 +63,8 @@ def points_of(text: str) -> list[Decision]:
             title = title or one_line(_TITLE.sub("", said.lstrip("# "), 1), _TITLE_ROOM)
         elif (item := _ITEM.match(said)) is not None:
             if _SETTLES.search(section):
-                _take(found, f"Planned and done ({title})", said[item.end() :], start + line.find(said) + item.end())
+                lead = f"Planned and done ({title}, under “{one_line(section, _SECTION_ROOM)}”)"  # it may say who decided
+                _take(found, lead, said[item.end() :], start + line.find(said) + item.end())
         elif not taken and (_PURPOSE.match(section) or _WAY.match(section)):
             taken = True
             # What a plan is for held before it.

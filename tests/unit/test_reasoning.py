@@ -393,8 +393,8 @@ Auditors complain that removed rows of a ledger cannot be seen any more. More of
 POINTS = [
     "Planned and done: Void rows instead of removing them. Why: Auditors complain that removed rows of a ledger cannot "
     "be seen any more",
-    "Planned and done (Void rows instead of removing them): A mark, no table: a voided row keeps its number and gets a "
-    "date",
+    "Planned and done (Void rows instead of removing them, under “Design decisions”): A mark, no table: a voided row "
+    "keeps its number and gets a date",
 ]
 
 
