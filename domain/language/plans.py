@@ -63,7 +63,8 @@ def points_of(text: str) -> list[Decision]:
             title = title or one_line(_TITLE.sub("", said.lstrip("# "), 1), _TITLE_ROOM)
         elif (item := _ITEM.match(said)) is not None:
             if _SETTLES.search(section):
-                lead = f"Planned and done ({title}, under “{one_line(section, _SECTION_ROOM)}”)"  # it may say who decided
+                # The heading may say who decided it, or that it is what stays as it was.
+                lead = f"Planned and done ({title}, under “{one_line(section, _SECTION_ROOM)}”)"
                 _take(found, lead, said[item.end() :], start + line.find(said) + item.end())
         elif not taken and (_PURPOSE.match(section) or _WAY.match(section)):
             taken = True
