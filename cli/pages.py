@@ -108,19 +108,19 @@ class Reading(NamedTuple):
             return client.read(path, of, **placed(self.project), **asked)
 
 
-def reading(*, limit: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb the options that every reading verb has; it takes them as one `Reading`."""
+def reading(*, limit: int, most: int = 200) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb the options that every reading verb has; it takes them as one `Reading`. `limit`: the items that are
+    printed where nothing else is asked for, up to `most`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def verb(project: str | None, limit: int, as_json: bool, **given: object) -> None:
             command(Reading(project, limit, as_json), **given)
 
-        most = click.IntRange(1, 200)
         for option in (
             looking_back,
             in_json,
-            click.option("--limit", type=most, default=limit, show_default=True, help="Most items to print."),
+            click.option("--limit", type=click.IntRange(1, most), default=limit, show_default=True, help="Most items to print."),
             click.option(
                 "--project",
                 metavar="NAME|PATH|*",

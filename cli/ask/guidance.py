@@ -29,7 +29,7 @@ class _Kind(OneOf):
 @click.argument("kind", type=_Kind(KINDS))
 @click.argument("text", nargs=-1, required=True)
 @click.option("--session", default="", help="The session that asks: an error that it has met before counts first.")
-@reading(limit=5)
+@reading(limit=5, most=20)
 def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
     """Ask one kind of question; learn which tier of memory answered.
 
@@ -47,7 +47,7 @@ def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
     if not words.strip():
         raise click.UsageError("the text is empty")
     with running() as client:
-        received = client.ask(kind, words, session=session, **placed(ask.project), limit=min(ask.limit, 20))
+        received = client.ask(kind, words, session=session, **placed(ask.project), limit=ask.limit)
     answer = received.value
     if ask.as_json:
         print_json(received.json)

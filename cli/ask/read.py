@@ -57,7 +57,7 @@ class _Query(click.Argument):
 
 @click.command()
 @click.argument("query", nargs=-1, required=True, cls=_Query)
-@reading(limit=5)
+@reading(limit=5, most=50)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
 @click.option(
@@ -92,7 +92,7 @@ def search(
     """
     with running() as client:
         received = client.search(
-            " ".join(query), **placed(ask.project), limit=min(ask.limit, 50), profile=profile, explain=explain,
+            " ".join(query), **placed(ask.project), limit=ask.limit, profile=profile, explain=explain,
             kinds=kinds, threshold=threshold, since=since, before=before,
         )  # fmt: skip
     answer = received.value
@@ -184,7 +184,7 @@ def sessions(ask: Reading, since: str | None) -> None:
 
 @click.command()
 @click.argument("error", nargs=-1)
-@reading(limit=5)
+@reading(limit=5, most=50)
 @click.option("--command", default="", help="What printed the error.")
 def bugs(ask: Reading, error: tuple[str, ...], command: str) -> None:
     """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin.
@@ -202,12 +202,12 @@ def bugs(ask: Reading, error: tuple[str, ...], command: str) -> None:
         text = sys.stdin.buffer.read(200_000).decode("utf-8", "replace")
     if error and not text.strip():
         raise click.UsageError("the error is empty")
-    about, most = placed(ask.project), min(ask.limit, 50)
+    about = placed(ask.project)
     with running() as client:
         if error:
-            received = client.bugs(text, command=command, **about, limit=most)
+            received = client.bugs(text, command=command, **about, limit=ask.limit)
         else:
-            received = client.known_bugs(**about, limit=most)
+            received = client.known_bugs(**about, limit=ask.limit)
     answer = received.value
     if ask.as_json:
         print_json(received.json)
