@@ -117,10 +117,11 @@ def reading(*, limit: int, most: int = 200) -> Callable[[Callable[..., None]], C
         def verb(project: str | None, limit: int, as_json: bool, **given: object) -> None:
             command(Reading(project, limit, as_json), **given)
 
+        allowed = click.IntRange(1, most)
         for option in (
             looking_back,
             in_json,
-            click.option("--limit", type=click.IntRange(1, most), default=limit, show_default=True, help="Most items to print."),
+            click.option("--limit", type=allowed, default=limit, show_default=True, help="Most items to print."),
             click.option(
                 "--project",
                 metavar="NAME|PATH|*",
