@@ -189,15 +189,16 @@ def changed_lines(
     change: CodeChange, about: AbstractSet[str] = frozenset(), own: AbstractSet[str] = frozenset()
 ) -> str:
     """The lines in which the two sides differ, from the one on that names most of what it is `about`, best what is the
-    error's `own`; of a conflict, which side was kept. Empty where nothing of the difference was kept."""
+    error's `own`; of a conflict, which side was kept. Empty where nothing of the difference was kept, and of a conflict
+    that was merged by hand."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
     whole = max(len(change.before), len(change.after)) < EXCERPT
-    if settled := _settled(before, after) if whole else "":
-        return f"{settled} in {basename(change.path)}"
+    if any(map(_marks, before)):
+        settled = _settled(before, after) if whole else ""
+        return f"{settled} in {basename(change.path)}" if settled else ""
     sides = _differing(before, after, prose=change.path.endswith(PROSE))
     gone, new = (_from_the_point(side, about, own) for side in sides)
-    conflict = any(map(_marks, before))
-    if not _WORD.search(gone + new) or (conflict and not whole) or (not new and len(change.after) >= EXCERPT):
+    if not _WORD.search(gone + new) or (not new and len(change.after) >= EXCERPT):
         return ""  # what seems to be gone may stand in what was cut
     # Of long lines that begin alike, where they part.
     alike = gone[: len(commonprefix((gone, new)))].rfind(" ", 0, -CONTEXT) + 1 if len(gone + new) > CHANGED else 0

@@ -780,6 +780,8 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
     named = _is_named(edit, error)
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
         return 0  # a linter says where
+    if any(kind.startswith("conflict") for kind in error.error_types) and "<<<<<<<" not in edit.before:
+        return 0  # what is changed beside the marks of a conflict does not settle it
     if any(kind.endswith("/format") for kind in error.error_types):
         one, other = ("".join(filter(str.isalnum, side)) for side in (edit.before, edit.after))
         if one != other:
