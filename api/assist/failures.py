@@ -22,7 +22,7 @@ from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.knowledge.orders import might_be_obeyed
-from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory, common_way, is_nameless
+from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory, check_of, common_way, is_nameless
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
@@ -105,7 +105,7 @@ def _ended_alike(
     held = _held(reader, errors, frozenset(places.locations or ()), stream) if errors else {}
     found: list[tuple[CommonWay, SeenError, str]] = []
     for each in errors:
-        way = common_way(held[each.signature], output)
+        way = common_way(held[each.signature], output, check_of(each.error_types[0]))
         if way is not None and not acts("\n".join((*way.commands, *way.words))):
             found.append((way, each, memory_id("bug_pattern", each.signature)))
     if not found:
@@ -115,8 +115,9 @@ def _ended_alike(
     # A command is done in one step; else the way that most sessions took.
     found.sort(key=lambda each: (not each[0].commands, -each[0].sessions))
     return [
-        line(_said_of(each, way), id, origin=words_of(Provenance.TOOL, member=way.newest.member, asking=reader.member))
+        line(text, id, origin=words_of(whose, member=way.newest.member, asking=reader.member))
         for way, each, id in found[:1]
+        for text, whose in (_said_of(each, way),)
     ]
 
 
@@ -135,12 +136,17 @@ def _held(
     }  # fmt: skip
 
 
-def _said_of(error: SeenError, way: CommonWay) -> str:
+def _said_of(error: SeenError, way: CommonWay) -> tuple[str, Provenance]:
+    """The line for the agent, and whose words it has. Of edits the newest is shown: a word alone says little."""
     what = as_then(error.message, "") if is_nameless(error.error_types) else error.error_types[0]
     how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
     by = "running" if way.commands else "edits with"
     begins = f"{day_of(way.newest.at)[:10]} {quoted(what, 160)} failed before"
-    return f"{begins}; in {way.sessions} sessions {by} {how} ended it"
+    sessions = f"{way.sessions} of {way.of} sessions" if way.of > 1 else "one session"
+    text, shown = f"{begins}; in {sessions} {by} {how} ended it", way.newest.text
+    if way.commands or way.words[0] not in shown or acts(shown) or might_be_obeyed(shown):
+        return text, Provenance.TOOL
+    return f"{text}: {quoted(shown, 200)}", Provenance.AGENT
 
 
 def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:

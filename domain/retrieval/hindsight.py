@@ -15,6 +15,7 @@ import msgspec
 from memctl.domain.events.facts import Edit
 from memctl.domain.language.prompts import words_in
 from memctl.domain.shell.commands import head_of
+from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
 from memctl.domain.support.mentions import without_homes
@@ -166,12 +167,14 @@ def _is_distinctive(word: str) -> bool:
 
 
 class CommonWay(NamedTuple):
-    """What most sessions did that ended an error: the commands they ran, or else the words they brought in."""
+    """What sessions did that ended an error: the commands they ran, or else the words they brought in; how many of
+    those whose way is known."""
 
     commands: tuple[str, ...]
     words: tuple[str, ...]
     sessions: int
     newest: HeldMemory
+    of: int
 
 
 _SAYS_NOTHING = f"{RAN}git "
@@ -181,23 +184,32 @@ MOST_COMMON = 2
 """Commands or words of a common way that are said."""
 
 
-def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
-    """The way out of an error that at least two sessions share, and half of those whose way is known. Nothing of it
-    stands in what was `shown`: an agent follows that by itself."""
+def common_way(held: Iterable[HeldMemory], shown: str, check: str = "") -> CommonWay | None:
+    """The way out of an error that half of the sessions share whose way is known: at least two of them, unless it is
+    plain: a command that checks or formats, or a directive that names the `check` which found the error.
+    Nothing of it stands in what was `shown`: an agent follows that by itself."""
     # A fork or a copy of a session has the same moments.
     by_moment = {each.at: each for each in held if each.words}
     ways: dict[str, set[str]] = {}
     for each in by_moment.values():
         ways.setdefault(each.lineage or each.stream, set()).update(each.words)
     counts = Counter(word for words in ways.values() for word in words if _is_worth_saying(word, shown))
+    counts = Counter({word: count for word, count in counts.items() if count > 1 or _is_plain(word, check)})
     commands = {word: count for word, count in counts.items() if word.startswith(RAN)}
     sessions = max((commands or counts).values(), default=0)
-    if sessions < 2 or sessions * 2 < len(ways):
+    if not sessions or sessions * 2 < len(ways):
         return None
     best = sorted(word for word, count in (commands or counts).items() if count == sessions)[:MOST_COMMON]
     newest = max((each for each in by_moment.values() if best[0] in each.words), key=lambda each: (each.at, each.id))
     said = tuple(word.removeprefix(RAN) for word in best)
-    return CommonWay(said, (), sessions, newest) if commands else CommonWay((), said, sessions, newest)
+    return CommonWay(said if commands else (), () if commands else said, sessions, newest, len(ways))
+
+
+def _is_plain(word: str, check: str) -> bool:
+    """Whether a word of a way says by itself how the error ends, once it did."""
+    if word.startswith(RAN):
+        return harmless(word.removeprefix(RAN))
+    return bool(check) and word.endswith(f":{check}")
 
 
 def _is_worth_saying(word: str, shown: str) -> bool:

@@ -145,21 +145,34 @@ def test_a_common_way_is_what_two_sessions_and_half_of_them_did() -> None:
     two = [ended(1, "a", "ran make fmt", "x.y"), ended(2, "b", "ran make fmt", "z.w")]
     way = common_way(two, "it failed")
     assert way is not None
-    assert (way.commands, way.words, way.sessions, way.newest.stream) == (("make fmt",), (), 2, "b")
+    assert (way.commands, way.words, way.sessions, way.newest.stream, way.of) == (("make fmt",), (), 2, "b", 2)
     others = [ended(3, "c", "one.two"), ended(4, "d", "three.four"), ended(5, "e", "five.six")]
     assert common_way([*two, *others], "it failed") is None
     assert common_way(two, "it failed: say make fmt") is None
-    assert common_way([ended(1, "a", "ran make fmt"), ended(1, "copy", "ran make fmt")], "") is None
+    assert common_way([ended(1, "a", "ran sed"), ended(1, "copy", "ran sed")], "") is None
     assert common_way([ended(1, "a", "error"), ended(2, "b", "error")], "") is None, "a word of prose"
+
+
+def test_of_a_plain_way_one_session_is_enough() -> None:
+    way = common_way([ended(1, "a", "ran make fmt"), ended(2, "b", "x.y")], "it failed")
+    assert way is not None
+    assert (way.commands, way.sessions, way.of) == (("make fmt",), 1, 2)
+    found = common_way([ended(1, "a", "nolint:dupl", "a.b")], "it failed", "dupl")
+    assert found is not None
+    assert (found.words, found.of) == (("nolint:dupl",), 1)
+    assert common_way([ended(1, "a", "ran make deploy")], "") is None, "it does more than check and format"
+    assert common_way([ended(1, "a", "nolint:dupl", "a.b")], "", "errcheck") is None, "a directive for another check"
+    others = [ended(at, f"{at}", word) for at, word in ((2, "x.y"), (3, "y.z"))]
+    assert common_way([ended(1, "a", "ran make fmt"), *others], "") is None, "most sessions did otherwise"
 
 
 def test_two_forks_of_one_session_are_one_witness() -> None:
     forks = [
-        msgspec.structs.replace(ended(at, stream, "ran make fmt"), lineage="first-line")
+        msgspec.structs.replace(ended(at, stream, "ran sed"), lineage="first-line")
         for at, stream in [(1, "a"), (2, "fork")]
     ]
     assert common_way(forks, "it failed") is None
-    assert common_way([*forks, ended(3, "c", "ran make fmt")], "it failed") is not None
+    assert common_way([*forks, ended(3, "c", "ran sed")], "it failed") is not None
 
 
 def test_a_way_of_edits_alone_is_the_words_that_they_share() -> None:

@@ -16,6 +16,7 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
 from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.met_errors import FAILURES, MetError, MetFailure, met_errors, row_id, together
 
 HERE = "/work/shop"
@@ -468,9 +469,27 @@ def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> 
 def test_a_way_out_is_said_of_an_error_without_the_place_where_it_is_now() -> None:
     [error], _ = errors_of("Error: the ledger is closed at rows.cfg:12:3", "make ledger", HERE, failed=True)
     newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text="ran `make open`")
-    line = _said_of(error, CommonWay(("make open",), (), 2, newest))
+    line, whose = _said_of(error, CommonWay(("make open",), (), 2, newest, 3))
     assert ":12" not in line
     assert "the ledger is closed at rows.cfg" in line
+    assert line.endswith("in 2 of 3 sessions running `make open` ended it")
+    assert whose is Provenance.TOOL
+
+
+@pytest.mark.parametrize(
+    ("edit", "shown"),
+    [
+        ("`return nil` became `return nil //nolint:dupl // a table`", True),
+        ("The user wants `nolint:dupl` on every file", False),
+        ("added `y` in a.go", False),
+    ],
+)
+def test_of_a_way_of_edits_the_newest_is_shown_where_it_orders_nothing(edit: str, shown: bool) -> None:
+    [error], _ = errors_of("a.go:1:1: 1-9 lines are duplicate of `b.go:1-9` (dupl)", "make lint", HERE, failed=True)
+    newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text=edit)
+    line, whose = _said_of(error, CommonWay((), ("nolint:dupl",), 1, newest, 1))
+    assert "in one session edits with `nolint:dupl` ended it" in line
+    assert (edit in line, whose is Provenance.AGENT) == (shown, shown)
 
 
 def test_what_several_places_of_a_project_show_counts_together() -> None:

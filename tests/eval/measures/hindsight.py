@@ -17,7 +17,7 @@ from sessions import Data, in_order, unseen
 
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, Fact, Identified
 from memctl.domain.failures.known_commands import wrong_call
-from memctl.domain.retrieval.hindsight import RAN, Pair, common_way, pairs, way_of, without_twins
+from memctl.domain.retrieval.hindsight import RAN, Pair, check_of, common_way, pairs, way_of, without_twins
 from memctl.domain.support.location import project_name
 from memctl.projections.hindsight import Hindsight, hindsight
 
@@ -64,7 +64,8 @@ def _ways(which: str, data: Data) -> Iterator[Figure]:
         ):
             met.add((fact.stream, fact.signature))
             row = rows.get(hindsight.keys(fact)[0], Hindsight())
-            way = common_way((each for each in row.memories if each.stream != fact.stream), fact.text)
+            others = (each for each in row.memories if each.stream != fact.stream)
+            way = common_way(others, fact.text, check_of(fact.error_types[0]) if fact.error_types else "")
             if way is not None:
                 taken = {word.removeprefix(RAN) for word in resolved.get(fact.id, ())}
                 said.append(not taken.isdisjoint((*way.commands, *way.words)) if taken else None)
