@@ -29,7 +29,6 @@ from memctl.api.search.engine import Engine
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolFailed
-from memctl.domain.events.recalls import RecalledMemory
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 from memctl.projections.working_memory import WorkingMemory, working_memory
@@ -93,27 +92,31 @@ def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
     return row
 
 
-def said_at(reader: Reader, engine: Engine, moment: Moment, session: WorkingMemory | None) -> Injection:
-    """What the hook says then; of a failed tool nothing that was said before the tool ran."""
+def said_at(
+    reader: Reader, engine: Engine, moment: Moment, session: WorkingMemory | None
+) -> tuple[Injection, Injection]:  # fmt: skip
+    """What was said before a tool ran that failed, and what the hook says then, nothing twice."""
     event = moment.event
     now, places = datetime.fromtimestamp(int(event.occurred_at) / 1e6, UTC), places_of(reader, None, event.location)
-    earlier: tuple[RecalledMemory, ...] = ()
+    first = Injection()
     if moment.hook == "PostToolUseFailure":
         first = recall(reader, engine, "PreToolUse", moment.payload, event.stream, places, now, session)
-        earlier = first.memories
     said = recall(reader, engine, moment.hook, moment.payload, event.stream, places, now, session)
-    return Injection() if {each.id for each in said.memories} & {each.id for each in earlier} else said
+    again = {each.id for each in said.memories} & {each.id for each in first.memories}
+    return first, Injection() if again else said
 
 
 def sheet(reader: Reader, engine: Engine, data: Data, draw: str) -> Iterator[str]:
     for number, moment in enumerate(drawn(data, draw), 1):
         event, at = moment.event, int(moment.event.occurred_at)
         file, line = data.lines.get(event.dedupe_key, ("?", 0))
-        said = said_at(reader, engine, moment, before(data.facts[event.stream], at))
+        first, said = said_at(reader, engine, moment, before(data.facts[event.stream], at))
         when = f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}"
         yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {when}\n"
         about = {name: value for name, value in moment.payload.items() if name not in ("session_id", "cwd")}
         yield "```json\n" + json.dumps(about, ensure_ascii=False, indent=1)[:2_500] + "\n```\n"
+        if first.text:
+            yield f"Injected before the tool ran ({first.tokens} tokens):\n\n```\n{first.text}\n```\n"
         yield f"Injected ({said.tokens} tokens):\n\n```\n{said.text}\n```\n" if said.text else "Injected: nothing.\n"
 
 
