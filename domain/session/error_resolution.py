@@ -604,8 +604,7 @@ def _moved(error: OpenError, command: str, began: str) -> str:
         return ""
     if barred:
         entered = {bare(word) for part in parts_of(command) if part.head in ENTERING for word in part.words[1:]}
-        there = posixpath.basename(after) or after
-        return "" if barred & entered else f"ran it in `{there}`, without `cd {min(barred)}`"[:300]
+        return "" if barred & entered else f"ran it without `cd {min(barred)}`"[:300]  # it may have stood there before
     if before.startswith("/") != after.startswith("/"):
         return ""  # `C:/shop` is `/c/shop` to Git for Windows
     shared = posixpath.dirname(posixpath.commonpath((before, after)))

@@ -42,6 +42,7 @@ RUNNERS_OF_TOOLS = {
 """Programs that run another: how many words they take."""
 SETTING = words_of(
     "cd pushd popd export unset set source . true : sleep wait mkdir touch echo printf pwd fi done esac } for case "
+    "continue break return exit [ [[ test "
     "local alias ulimit umask trap shopt chdir set-location sl push-location pop-location"
 )
 """What sets up what comes after it: no part of a command that is worth naming."""

@@ -841,9 +841,9 @@ def test_only_what_looks_at_types_shows_that_they_fit(failed: str, passed: str, 
     ("said", "failed", "passed", "approach"),
     [
         ("(eval):cd:1: no such file or directory: cart", "cd cart && go test", "go test",
-         "ran it in `cart`, without `cd cart`"),
+         "ran it without `cd cart`"),
         ("bash: line 1: cd: cart: No such file or directory", "cd cart && go test", "cd .. && cd web && go test",
-         "ran it in `web`, without `cd cart`"),
+         "ran it without `cd cart`"),
     ],
 )  # fmt: skip
 def test_a_folder_that_could_not_be_entered_was_not_entered(said: str, failed: str, passed: str, approach: str) -> None:

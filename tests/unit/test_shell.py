@@ -41,6 +41,7 @@ from memctl.domain.shell.commands import (
         ("rtk bun run test 2>&1", ("bun run test",)),
         ("# only a remark", ()),
         ("", ()),
+        ('for f in *.go; do [ -z "$f" ] && continue; wc -l $f || exit 1; done', ("wc",)),
     ],
 )
 def test_heads_see_through_wrappers_and_leave_paths_out(command: str, heads: tuple[str, ...]) -> None:
