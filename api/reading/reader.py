@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import NOBODY, Caller
+from memctl.api.reading.caller import IN_DIRECTORY, Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
@@ -203,7 +203,7 @@ class StandbyReaders(Readers):
         """As `Readers.read`. While nobody answers where it is written, what was known of it before counts."""
         forgotten = self._forgotten
         with contextlib.suppress(DatabaseUnavailable):
-            forgotten = self._forgotten = self._written.read(_forgotten, NOBODY)
+            forgotten = self._forgotten = self._written.read(_forgotten, IN_DIRECTORY)
 
         def look(reader: Reader) -> T:
             if _forgotten(reader) != forgotten:

@@ -226,9 +226,10 @@ class RemoteIngest:
             lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.log_id)
         )
         refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
-        refused |= {kept[index]: ANOTHERS for index, found in others.items() if found is None}
+        refused |= {kept[index]: found for index, found in others.items() if isinstance(found, str)}
         new = iter(recorded.appended)
-        appended = [others.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
+        there = {index: found for index, found in others.items() if isinstance(found, Appended)}
+        appended = [there.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
 
     def _by(self, caller: Caller, events: Iterable[NewEvent]) -> tuple[list[NewEvent], dict[int, str]]:
@@ -269,14 +270,15 @@ class RemoteIngest:
     def _redactor(self) -> Redactor:
         return self._settings.redactor()
 
-    def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | None]:
+    def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | str]:
         """Events whose delivery is here through another's key, or this machine's, by index: a duplicate of what says
-        the same, else None. A version of one's own would be forgotten with all others, and they with it."""
+        the same, else why it is refused, as is what is new of a session that somebody else began. A version of one's
+        own would be forgotten with all others, and they with it."""
         own = through(caller.speaks("user"))
         if not own:
             return {}
 
-        def look(reader: Reader) -> dict[int, Appended | None]:
+        def look(reader: Reader) -> dict[int, Appended | str]:
             ids = [event_id_of(reader.space_id, event.dedupe_key) for event in events]
             rows = reader.connection.execute(
                 "SELECT coalesce(variant_of, event_id), actor, position, type, payload FROM memctl.events"
@@ -287,13 +289,16 @@ class RemoteIngest:
             versions: dict[UUID, list[tuple[str, Position, str, bytes]]] = {}
             for id, *version in rows:
                 versions.setdefault(id, []).append(tuple(version))
-            found: dict[int, Appended | None] = {}
+            begun = begun_by_others(reader, {_session_of(event) for event in events}, own)
+            found: dict[int, Appended | str] = {}
             for index, id in enumerate(ids):
                 there = versions.get(id, [])
                 if there and through(there[0][0]) != own:
                     said = events[index].type, _said(msgspec.json.encode(events[index].payload))
                     same = (at for _, at, kind, payload in there if (kind, _said(payload)) == said)
-                    found[index] = next((Appended(at, "duplicate") for at in same), None)
+                    found[index] = next((Appended(at, "duplicate") for at in same), ANOTHERS)
+                elif not there and _session_of(events[index]) in begun:
+                    found[index] = NOT_BEGUN
             return found
 
         return self._readers.read(look, caller)
