@@ -1,4 +1,4 @@
-"""A session is of whoever began it: no member's key brings anything into another's, nor settles what is left open there."""
+"""A session is of whoever began it: no member brings anything into another's, nor settles what it left open."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from uuid import uuid4
 
-import msgspec
 import pytest
 from events import observed
 from histories import drained
@@ -14,25 +13,32 @@ from poisoning.teams import PLAIN, Team, team_of, work
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, SessionEnded, ToolCalled, ToolFailed, ToolReturned
-from memctl.infra.database import connect
-from memctl.infra.log.append import append
 
 NOT_BEGUN = "of a session that somebody else began"
 
 
-def used(line: str, tool: str, given: dict[str, str], text: str, *, failed: bool = False, at: int = 5) -> list[NewEvent]:
+def used(
+    line: str, tool: str, given: dict[str, str], text: str, *, failed: bool = False, at: int = 5, session: str = "mine"
+) -> list[NewEvent]:
     called = ToolCalled(line=f"{line}1", tool=tool, call=line, input=given)
     back = (ToolFailed if failed else ToolReturned)(line=f"{line}2", tool=tool, call=line, text=text)
     return [
-        observed(called, session="mine", at=at, actor="agent", location=PLAIN),
-        observed(back, session="mine", at=at + 1, actor="tool", location=PLAIN),
+        observed(called, session=session, at=at, actor="agent", location=PLAIN),
+        observed(back, session=session, at=at + 1, actor="tool", location=PLAIN),
+    ]
+
+
+def failing(session: str, name: str) -> list[NewEvent]:
+    text = f"Exit code 1\nE   KeyError: '{name}'"
+    return [
+        observed(PromptSubmitted(line="1", text="Let us mend the ledger."), session=session, location=PLAIN),
+        *used("test", "Bash", {"command": "pytest"}, text, failed=True, at=3, session=session),
     ]
 
 
 MINE = [
-    observed(PromptSubmitted(line="1", text="Let us mend the ledger."), session="mine", location=PLAIN),
-    *used("own", "Read", {"file_path": f"{PLAIN}/quillown.py"}, "x = 1", at=1),
-    *used("test", "Bash", {"command": "pytest"}, "Exit code 1\nE   KeyError: 'quillgneiss'", failed=True, at=3),
+    *failing("mine", "quillgneiss"),
+    *used("own", "Read", {"file_path": f"{PLAIN}/quillown.py"}, "x = 1", at=7),
 ]
 
 
@@ -74,3 +80,33 @@ def test_a_member_goes_on_in_a_session_of_the_members_own_with_another_key(team:
     own = [observed(PromptSubmitted(line=f"{n}", text=f"Look {n}."), session="kims", at=n) for n in range(2)]
     assert team.deliver("kim", own[:1]) == {}
     assert team.deliver("kim", own[1:], number=1) == {}
+
+
+def settle(team: Team, who: str, episode: str) -> int:
+    body = {"by": "user", "location": PLAIN, "condition": episode, "resolution": "rejected"}
+    return team.ask(who, "/v1/commands/resolve", body, Idempotency_Key=uuid4().hex)[0]
+
+
+def open_there(team: Team, who: str, session: str) -> tuple[str, list[str]]:
+    """What is said of the project there, and the ids of what that session worked on."""
+    drained(team.database)
+    items = json.loads(team.ask(who, f"/v1/episodes?here={PLAIN}&limit=200")[1])["items"]
+    known = team.ask(who, f"/v1/project?here={PLAIN}")[1]
+    return known, [each["id"] for each in items if each["stream"].endswith(f"/{session}")]
+
+
+def test_no_member_settles_what_the_owners_session_left_open(team: Team) -> None:
+    known, ids = open_there(team, "", "mine")
+    assert "quillgneiss" in known
+    for who, status in (("kim", 422), ("", 200)):
+        assert "quillgneiss" in open_there(team, "", "mine")[0]
+        assert [settle(team, who, each) for each in ids] == [status]
+    assert "quillgneiss" not in open_there(team, "", "mine")[0]
+
+
+def test_a_member_settles_what_a_session_of_the_members_own_left_open(team: Team) -> None:
+    assert team.deliver("kim", failing("at-kims", "quillslate")) == {}
+    known, ids = open_there(team, "kim", "at-kims")
+    assert "quillslate" in known
+    assert [settle(team, "kim", each) for each in ids] == [200]
+    assert "quillslate" not in open_there(team, "kim", "at-kims")[0]
