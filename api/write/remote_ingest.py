@@ -7,6 +7,7 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 import time
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property, partial
+from itertools import chain
 from typing import Annotated
 from uuid import UUID
 
@@ -73,6 +74,7 @@ NOT_FOR_KEY = (NOT_YOURS, NOT_BEGUN)
 """Why a key hears that something is none of its own: nothing is wrong with that, nor with who sent it."""
 ANOTHERS = "another version of what came through another key"
 MISNAMED = "under the name of what another session holds"
+TOO_MANY_PLACES = f"of more than {NEW_PLACES_A_DAY:,} new places, which is what a key may name in a day"
 
 
 class NotForRelays(MemctlError):
@@ -94,12 +96,6 @@ class BadDelivery(MemctlError):
 
     exit_code = 2
     why: str
-
-
-class TooManyPlaces(MemctlError):
-    """A key may name {most:,} new places a day: the relay keeps what it has until then"""
-
-    most: int
 
 
 class NoSuchEvent(MemctlError):
@@ -215,7 +211,7 @@ class RemoteIngest:
 
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
-        index; the others are appended. Raises: what `received` raises, TooManyPlaces, and DatabaseUnavailable."""
+        index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events, refused = self._by(caller, received(body))
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
@@ -233,35 +229,38 @@ class RemoteIngest:
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
 
     def _by(self, caller: Caller, events: Iterable[NewEvent]) -> tuple[list[NewEvent], dict[int, str]]:
-        """The events as that caller may say them, and why some are refused, by index. Raises: TooManyPlaces."""
+        """The events as that caller may say them, and why some are refused, by index."""
         events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in events]
         if caller.member and caller.projects is None:
             events = [_at_member(event, caller) for event in events]
-        if caller.key:
-            self._admit(events, caller)
-        refused: dict[int, str] = {}
+        refused = self._too_many(events, caller) if caller.key else {}
         if caller.projects is not None:
-            refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
+            refused |= self._not_theirs(events, caller)
+            events = [confined(event) for event in events]
             refused = {index: MISNAMED for index, event in enumerate(events) if not _is_own(event)} | refused
         if caller.member:
             refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
         return events, refused
 
-    def _admit(self, events: Sequence[NewEvent], caller: Caller) -> None:
-        """Count the places that these events name and memory does not know. Raises: TooManyPlaces, then none is."""
+    def _too_many(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
+        """Count the places that these events name and memory does not know. Of events that name one more than a key
+        may, by index, that they do: whatever else its relay sends is taken."""
         now = time.monotonic()
         began, new = self._new.get(caller.key, (now, frozenset[str]()))
         if now - began > _DAY_S:
             began, new = now, frozenset()
-        named = {event.location for event in events}
-        named |= {each.payload.location for each in events if isinstance(each.payload, ProjectIdentified)}
-        if named <= new | {""}:
-            return
-        known = self._readers.read(projects_of, caller)
-        new = new | {at for at in named if at and known.of(at) is None}
-        if len(new) > NEW_PLACES_A_DAY:
-            raise TooManyPlaces(most=NEW_PLACES_A_DAY)
-        self._new[caller.key] = began, new
+        named = [{event.location} for event in events]
+        for places, event in zip(named, events, strict=True):
+            if isinstance(event.payload, ProjectIdentified):
+                places.add(event.payload.location)
+        fresh = [at for at in dict.fromkeys(chain.from_iterable(named)) if at and at not in new]
+        if fresh:
+            known = self._readers.read(projects_of, caller)
+            fresh = [at for at in fresh if known.of(at) is None]
+        room = NEW_PLACES_A_DAY - len(new)
+        self._new[caller.key] = began, new.union(fresh[:room])
+        over = set(fresh[room:])
+        return {index: TOO_MANY_PLACES for index, places in enumerate(named) if not over.isdisjoint(places)}
 
     def close(self) -> None:
         self._writers.close()
