@@ -49,7 +49,7 @@ from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
-from memctl.domain.support.location import around, normalise, of_member, path_of
+from memctl.domain.support.location import around, bounded, normalise, of_member, path_of
 from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
 from memctl.infra.log.append import Appended
@@ -249,10 +249,10 @@ class RemoteIngest:
         began, new = self._new.get(caller.key, (now, frozenset[str]()))
         if now - began > _DAY_S:
             began, new = now, frozenset()
-        named = [{event.location} for event in events]
+        named = [{bounded(event.location)} for event in events]
         for places, event in zip(named, events, strict=True):
             if isinstance(event.payload, ProjectIdentified):
-                places.add(event.payload.location)
+                places.add(bounded(event.payload.location))
         fresh = [at for at in dict.fromkeys(chain.from_iterable(named)) if at and at not in new]
         if fresh:
             known = self._readers.read(projects_of, caller)

@@ -25,9 +25,11 @@ from waiting import seconds, until
 
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
 from memctl.api.mcp import server
+from memctl.api.reading.caller import Caller
+from memctl.api.reading.reader import Readers
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret, NotAMembersName
-from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
+from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, RemoteIngest, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -48,6 +50,7 @@ from memctl.infra import api_keys
 from memctl.infra.database import connect
 from memctl.infra.listening import viewer_host
 from memctl.infra.log.append import append
+from memctl.infra.settings import load_settings
 
 OF_LEDGER = ("ledger", "Decimal", "invoice", "float")
 """Words of a project that a key for another is never to see."""
@@ -428,6 +431,17 @@ def test_a_key_brings_so_many_new_places_a_day(api: Api, key: Callable[..., str]
     assert list(answer["refused"]) == ["0"]
     assert "new places" in answer["refused"]["0"]
     assert deliver(api, other, a_prompt("others", "/home/ann/one"))[0] == 200
+
+
+def test_places_that_are_counted_are_as_short_as_those_that_are_kept(memory: Remembered) -> None:
+    readers = Readers(memory.database_url, "default")
+    ingest = RemoteIngest(load_settings(database_url=memory.database_url), readers)
+    long = a_prompt("long", "/home/eve/" + "x" * 1_000_000, "long")
+    caller = Caller("key 1", frozenset(("ingest",)), (RIVERS,), member="eve", key="1", space="default")
+    assert list(ingest.take(msgspec.json.encode(Delivery([sent(long)])), caller).refused) == [0]
+    assert [len(at) < 1_000 for at in ingest._new["1"][1]] == [True]
+    ingest.close()
+    readers.close()
 
 
 def test_what_is_delivered_twice_is_kept_once(api: Api, key: Callable[..., str]) -> None:
