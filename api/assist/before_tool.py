@@ -35,6 +35,9 @@ MOST_CLAIMS, MOST_OF_A_FILE = 200, 2
 MOST_SESSIONS, MOST_TASKS = 256, 16
 """Sessions whose subagents' tasks are known until they start, and tasks of each."""
 
+LONGEST_KIND = 100
+"""Characters of the name of a subagent's kind by which its task is known."""
+
 SHORTEST_FILE = 6
 """Characters of a file's name that is looked for in claims."""
 
@@ -150,7 +153,7 @@ class Delegations:
         with self._lock:
             tasks = self._waiting.setdefault(session, deque(maxlen=MOST_TASKS))
             self._waiting.move_to_end(session)
-            tasks.append((kind if isinstance(kind, str) else "", prompt[:8_000]))
+            tasks.append((kind[:LONGEST_KIND] if isinstance(kind, str) else "", prompt[:8_000]))
             while len(self._waiting) > MOST_SESSIONS:
                 self._waiting.popitem(last=False)
 
@@ -160,6 +163,6 @@ class Delegations:
             tasks = self._waiting.get(session)
             if not tasks:
                 return ""
-            task = next((each for each in tasks if each[0] == kind), tasks[0])
+            task = next((each for each in tasks if each[0] == kind[:LONGEST_KIND]), tasks[0])
             tasks.remove(task)
             return task[1]

@@ -31,7 +31,8 @@ def relay(settings: Settings, found: RelaySeen) -> Iterator[Check]:
     stuck = [standing.why] if found.refused else []
     waits = f"{number(found.waiting, 'delivery', 'deliveries')} to be sent"
     since = f"{standing.events:,} events taken since it started"
-    since += f", {standing.left_out:,} left out of projects that the key is not for" if standing.left_out else ""
+    if standing.left_out:
+        since += f", {standing.left_out:,} left out of projects that the key is not for, or of sessions of others"
     yield check(PART, "spool", f"{waits}, {since}", stuck,
                 advice="nothing is lost: they are sent once that is mended")  # fmt: skip
     yield from _api(settings)

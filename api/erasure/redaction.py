@@ -73,8 +73,9 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
                 changed += len(pairs)
                 continue
             if not changed:
-                erase.stay(log, writer.space_id)
-                erase.begin(log, writer.space_id, receipt, Scope(kind="rules"), "")
+                with log.transaction():
+                    erase.stay(log, writer.space_id)
+                    erase.begin(log, writer.space_id, receipt, Scope(kind="rules"), "")
             changed += len(pairs)
             notify(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
             writer.append([redacted for _, redacted in pairs])

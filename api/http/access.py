@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 
-from memctl.api.reading.caller import NOBODY, Caller
+from memctl.api.reading.caller import IN_DIRECTORY, Caller
 from memctl.api.reading.questions import questions
 from memctl.api.reading.reader import Reader, Readers
 from memctl.domain.support.errors import MemctlError
@@ -223,7 +223,7 @@ class Keyring:
         def look(reader: Reader) -> tuple[api_keys.Lock, frozenset[str]]:
             return api_keys.lock_of(reader.connection), frozenset(spaces.held(reader.connection))
 
-        self._known, self._held = self._readers.read(look, NOBODY)
+        self._known, self._held = self._readers.read(look, IN_DIRECTORY)
 
 
 def _folded(name: str) -> bytes:

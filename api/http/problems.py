@@ -20,7 +20,7 @@ from memctl.api.http.spaces import OtherSpace
 from memctl.api.reading.caller import Forbidden
 from memctl.api.reading.reader import TooBusy
 from memctl.api.write.command_handler import BadKey
-from memctl.api.write.remote_ingest import BadDelivery, OfAnotherVersion, TooManyPlaces
+from memctl.api.write.remote_ingest import BadDelivery, OfAnotherVersion
 from memctl.domain.events.command import MalformedCommand
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
@@ -68,7 +68,7 @@ def status_of(why: MemctlError) -> int:
         return 409
     if isinstance(why, OtherSpace):
         return 421
-    if isinstance(why, TooManySnapshots | TooManyPlaces):
+    if isinstance(why, TooManySnapshots):
         return 429
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
 

@@ -1,6 +1,6 @@
 """The space that is asked: that of the key, or the one that the owner names; nobody gets an answer from another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any
 
 import msgspec
@@ -8,7 +8,8 @@ from fastapi import Header, Request
 
 from memctl.api.client import SPACE
 from memctl.api.http.access import caller_of
-from memctl.api.reading.reader import Readers
+from memctl.api.reading.caller import IN_DIRECTORY
+from memctl.api.reading.reader import Reader, Readers
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.spaces import space_names
 
@@ -34,12 +35,16 @@ def space_asked(readers: Readers, own: str) -> Callable[..., None]:
         mine = caller.space or own
         if not asked or asked == mine:
             return
-        known = caller.owner and asked in readers.read(lambda reader: space_names(reader.connection), caller).values()
+        known = caller.owner and asked in readers.read(_names, IN_DIRECTORY)
         if not known:
             raise OtherSpace(own=mine, asked=asked[:64])
         request.state.caller = msgspec.structs.replace(caller, space=asked)
 
     return check
+
+
+def _names(reader: Reader) -> Collection[str]:
+    return space_names(reader.connection).values()
 
 
 def parameter() -> dict[str, Any]:

@@ -42,6 +42,9 @@ OWNER = Caller("owner", frozenset((*SCOPES, "owner")), None)
 NOBODY = Caller("nobody", frozenset(), ())
 """Who is not known, and memctl itself where it reads nothing of a project."""
 
+IN_DIRECTORY = msgspec.structs.replace(NOBODY, space="*")
+"""memctl itself where it looks into the database of the settings, wherever spaces live: none is called so."""
+
 
 def drawn(key: str, caller: Caller) -> str:
     """An idempotency key as that of its caller: callers who draw keys know nothing of each other's."""

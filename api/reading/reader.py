@@ -14,11 +14,11 @@ import msgspec
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import IN_DIRECTORY, Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
-from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages, single_row
 from memctl.infra.log.spaces import HERE, LIVES_HERE, MOST_HOPS, Residence, SpaceMoving, connected
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
@@ -182,6 +182,43 @@ class Readers:
                     connection.close()
         finally:
             self._free.release()
+
+
+class _Behind(Exception):
+    """A standby has not received all that was forgotten."""
+
+
+class StandbyReaders(Readers):
+    """Readers of a standby of the database that `written` read, which are asked while it lacks what was forgotten."""
+
+    def __init__(
+        self, standby_url: str, written: Readers, space: str, size: int = 8,
+        databases: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        super().__init__(standby_url, space, size, databases=databases)
+        self._written = written
+        self._forgotten: object = None
+
+    def read(self, ask: Callable[[Reader], T], caller: Caller) -> T:
+        """As `Readers.read`. While nobody answers where it is written, what was known of it before counts."""
+        forgotten = self._forgotten
+        with contextlib.suppress(DatabaseUnavailable):
+            forgotten = self._forgotten = self._written.read(_forgotten, IN_DIRECTORY)
+
+        def look(reader: Reader) -> T:
+            if _forgotten(reader) != forgotten:
+                raise _Behind
+            return ask(reader)
+
+        try:
+            return super().read(look, caller)
+        except _Behind:
+            return self._written.read(ask, caller)
+
+
+def _forgotten(reader: Reader) -> object:
+    """Another one once more was forgotten, or redacted."""
+    return single_row(reader.connection, "SELECT count(finished_at), max(finished_at) FROM memctl.receipts")
 
 
 @contextlib.contextmanager

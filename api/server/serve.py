@@ -54,7 +54,7 @@ def run_api(settings: Settings) -> None:
     import uvicorn
 
     from memctl.api.http.access import Keyring
-    from memctl.api.reading.reader import Readers
+    from memctl.api.reading.reader import Readers, StandbyReaders
     from memctl.api.search.engine import Engine
     from memctl.api.server.application import application
     from memctl.api.server.auth import Guard, names_of
@@ -72,7 +72,9 @@ def run_api(settings: Settings) -> None:
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS, databases=settings.databases)
     standby = None
     if settings.standby_url:
-        standby = Readers(settings.standby_url, settings.space, CONNECTIONS, databases=settings.databases)
+        standby = StandbyReaders(
+            settings.standby_url, readers, settings.space, CONNECTIONS, databases=settings.databases
+        )
     commands = CommandHandler(settings, readers)
     deliveries = RemoteIngest(settings, readers)
     keyring = Keyring(readers)

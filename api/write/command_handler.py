@@ -17,10 +17,10 @@ from memctl.api.reading.places import kept_at, limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
 from memctl.api.write.ingest_writer import IngestWriter, Writers
-from memctl.api.write.remote_ingest import confined
+from memctl.api.write.remote_ingest import begun_by_others, confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.events.feedback import PinMemory, RejectKnowledge, VerifyKnowledge
+from memctl.domain.events.feedback import PinMemory, RejectKnowledge, ResolveCondition, VerifyKnowledge
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
@@ -89,6 +89,8 @@ class CommandHandler:
             whole = self._with_whole_ids(asked, caller)
             if own and isinstance(whole, RejectKnowledge):
                 self._check_own(whole, caller)
+            if caller.member and isinstance(whole, ResolveCondition):
+                self._check_left(whole, caller)
         except MemctlError:
             # Since it was carried out, what it names may have gone, or something else come that is named so.
             if (done := self._before(dedupe_key, caller)) is None:
@@ -111,6 +113,16 @@ class CommandHandler:
 
         if not self._readers.read(alone, caller):
             raise BadCommand(why=asked.by_people, hint=_OWNERS)
+
+    def _check_left(self, asked: ResolveCondition, caller: Caller) -> None:
+        """Whether a member settles what a session of the member's own left open. Raises: BadCommand."""
+
+        def left(reader: Reader) -> bool:
+            row = one(reader, models.episodes, asked.condition)
+            return row is not None and not begun_by_others(reader, {row.stream}, reader.member)
+
+        if not self._readers.read(left, caller):
+            raise BadCommand(why="a member settles what sessions of their own left open", hint=_OWNERS)
 
     def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""

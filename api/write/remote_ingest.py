@@ -7,6 +7,7 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 import time
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property, partial
+from itertools import chain
 from typing import Annotated
 from uuid import UUID
 
@@ -48,7 +49,7 @@ from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
-from memctl.domain.support.location import around, normalise, of_member, path_of
+from memctl.domain.support.location import around, bounded, normalise, of_member, path_of
 from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
 from memctl.infra.log.append import Appended
@@ -73,6 +74,7 @@ NOT_FOR_KEY = (NOT_YOURS, NOT_BEGUN)
 """Why a key hears that something is none of its own: nothing is wrong with that, nor with who sent it."""
 ANOTHERS = "another version of what came through another key"
 MISNAMED = "under the name of what another session holds"
+TOO_MANY_PLACES = f"of more than {NEW_PLACES_A_DAY:,} new places, which is what a key may name in a day"
 
 
 class NotForRelays(MemctlError):
@@ -94,12 +96,6 @@ class BadDelivery(MemctlError):
 
     exit_code = 2
     why: str
-
-
-class TooManyPlaces(MemctlError):
-    """A key may name {most:,} new places a day: the relay keeps what it has until then"""
-
-    most: int
 
 
 class NoSuchEvent(MemctlError):
@@ -215,7 +211,7 @@ class RemoteIngest:
 
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
-        index; the others are appended. Raises: what `received` raises, TooManyPlaces, and DatabaseUnavailable."""
+        index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events, refused = self._by(caller, received(body))
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
@@ -226,41 +222,45 @@ class RemoteIngest:
             lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.log_id)
         )
         refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
-        refused |= {kept[index]: ANOTHERS for index, found in others.items() if found is None}
+        refused |= {kept[index]: found for index, found in others.items() if isinstance(found, str)}
         new = iter(recorded.appended)
-        appended = [others.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
+        there = {index: found for index, found in others.items() if isinstance(found, Appended)}
+        appended = [there.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
 
     def _by(self, caller: Caller, events: Iterable[NewEvent]) -> tuple[list[NewEvent], dict[int, str]]:
-        """The events as that caller may say them, and why some are refused, by index. Raises: TooManyPlaces."""
+        """The events as that caller may say them, and why some are refused, by index."""
         events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in events]
         if caller.member and caller.projects is None:
             events = [_at_member(event, caller) for event in events]
-        if caller.key:
-            self._admit(events, caller)
-        refused: dict[int, str] = {}
+        refused = self._too_many(events, caller) if caller.key else {}
         if caller.projects is not None:
-            refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
+            refused |= self._not_theirs(events, caller)
+            events = [confined(event) for event in events]
             refused = {index: MISNAMED for index, event in enumerate(events) if not _is_own(event)} | refused
         if caller.member:
             refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
         return events, refused
 
-    def _admit(self, events: Sequence[NewEvent], caller: Caller) -> None:
-        """Count the places that these events name and memory does not know. Raises: TooManyPlaces, then none is."""
+    def _too_many(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
+        """Count the places that these events name and memory does not know. Of events that name one more than a key
+        may, by index, that they do: whatever else its relay sends is taken."""
         now = time.monotonic()
         began, new = self._new.get(caller.key, (now, frozenset[str]()))
         if now - began > _DAY_S:
             began, new = now, frozenset()
-        named = {event.location for event in events}
-        named |= {each.payload.location for each in events if isinstance(each.payload, ProjectIdentified)}
-        if named <= new | {""}:
-            return
-        known = self._readers.read(projects_of, caller)
-        new = new | {at for at in named if at and known.of(at) is None}
-        if len(new) > NEW_PLACES_A_DAY:
-            raise TooManyPlaces(most=NEW_PLACES_A_DAY)
-        self._new[caller.key] = began, new
+        named = [{bounded(event.location)} for event in events]
+        for places, event in zip(named, events, strict=True):
+            if isinstance(event.payload, ProjectIdentified):
+                places.add(bounded(event.payload.location))
+        fresh = [at for at in dict.fromkeys(chain.from_iterable(named)) if at and at not in new]
+        if fresh:
+            known = self._readers.read(projects_of, caller)
+            fresh = [at for at in fresh if known.of(at) is None]
+        room = NEW_PLACES_A_DAY - len(new)
+        self._new[caller.key] = began, new.union(fresh[:room])
+        over = set(fresh[room:])
+        return {index: TOO_MANY_PLACES for index, places in enumerate(named) if not over.isdisjoint(places)}
 
     def close(self) -> None:
         self._writers.close()
@@ -269,14 +269,15 @@ class RemoteIngest:
     def _redactor(self) -> Redactor:
         return self._settings.redactor()
 
-    def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | None]:
+    def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | str]:
         """Events whose delivery is here through another's key, or this machine's, by index: a duplicate of what says
-        the same, else None. A version of one's own would be forgotten with all others, and they with it."""
+        the same, else why it is refused, as is what is new of a session that somebody else began. A version of one's
+        own would be forgotten with all others, and they with it."""
         own = through(caller.speaks("user"))
         if not own:
             return {}
 
-        def look(reader: Reader) -> dict[int, Appended | None]:
+        def look(reader: Reader) -> dict[int, Appended | str]:
             ids = [event_id_of(reader.space_id, event.dedupe_key) for event in events]
             rows = reader.connection.execute(
                 "SELECT coalesce(variant_of, event_id), actor, position, type, payload FROM memctl.events"
@@ -287,13 +288,16 @@ class RemoteIngest:
             versions: dict[UUID, list[tuple[str, Position, str, bytes]]] = {}
             for id, *version in rows:
                 versions.setdefault(id, []).append(tuple(version))
-            found: dict[int, Appended | None] = {}
+            begun = begun_by_others(reader, {_session_of(event) for event in events}, own)
+            found: dict[int, Appended | str] = {}
             for index, id in enumerate(ids):
                 there = versions.get(id, [])
                 if there and through(there[0][0]) != own:
                     said = events[index].type, _said(msgspec.json.encode(events[index].payload))
                     same = (at for _, at, kind, payload in there if (kind, _said(payload)) == said)
-                    found[index] = next((Appended(at, "duplicate") for at in same), None)
+                    found[index] = next((Appended(at, "duplicate") for at in same), ANOTHERS)
+                elif not there and _session_of(events[index]) in begun:
+                    found[index] = NOT_BEGUN
             return found
 
         return self._readers.read(look, caller)

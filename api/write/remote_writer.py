@@ -16,7 +16,7 @@ import msgspec
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.write.identify import Identifier
 from memctl.api.write.ingest_writer import Away, NotTaken, WriteResult
-from memctl.api.write.remote_ingest import NOT_FOR_KEY, Delivery, Sent, sent
+from memctl.api.write.remote_ingest import NOT_FOR_KEY, TOO_MANY_PLACES, Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Folders
@@ -144,6 +144,8 @@ class RemoteWriter:
         # First where it was: a key for certain projects opens by that.
         self._send(self.prepare(self._identifier.about(prepared.events)).events)
         appended, refused = self._send(prepared.events)
+        if reached and TOO_MANY_PLACES in refused.values():  # what is read of a file can be read later
+            raise self._away("waiting", ApiAway(why=TOO_MANY_PLACES))
         if reached and refused:
             self._checkpoints.refused(self._key)
         if reached:

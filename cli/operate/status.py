@@ -242,7 +242,8 @@ def _relay_figures(standing: RemoteState) -> Iterator[tuple[str, str]]:
     yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
     yield "api_url", line(public(standing.api_url))
     if standing.left_out:
-        yield "left out", f"{standing.left_out:,} events of projects that this machine's key is not for"
+        whose = "of projects that this machine's key is not for, or of sessions that others began"
+        yield "left out", f"{standing.left_out:,} events {whose}"
     if standing.why:
         yield "why", line(standing.why)
 

@@ -64,6 +64,10 @@ def test_questions_go_to_a_standby_that_says_how_old_it_is(pair: tuple[Cluster, 
     position = one.ask("SELECT max(position) FROM memctl.events")
     status, answer = home.asked(f"/v1/memories?min_position={position}")
     assert (status, "not yet to" in answer) == (503, True), answer
+    assert found(home, "lantern")
+    home("forget", "--match", WORDS.format("lantern"), "--yes")
+    assert not found(home, "lantern"), "what was forgotten is asked for where it is written"
+    home("note", WORDS.format("lantern"))
     until(lambda: "the standby that questions are asked of is" in home("status", code=None))
     assert "is behind" not in home("doctor", code=None).partition("postgres")[0]
     with contextlib.suppress(psycopg.errors.SerializationFailure):  # what it applies at once may be in its way

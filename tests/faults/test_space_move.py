@@ -268,6 +268,31 @@ def test_what_is_forgotten_while_its_space_moves_is_on_neither_side(two: Two, mo
     assert append(two.there, NUMBER, [events[0]])[0].status == "forgotten"
 
 
+def test_a_space_of_which_something_is_being_forgotten_is_not_compared(
+    two: Two, mortals: dying.Mortals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is emptied there stands in the copy until all of it is forgotten."""
+    event = prompt(0, "plant the heliotropium", session="heliotropium")
+    append(two.here, NUMBER, [*example(1), event])
+    begun(two, mortals)
+    until(lambda: caught_up(two.here) and caught_up(two.there))
+    plan = scope.plan(two.settings, reader_of(two.here, "lab", OWNER), session="heliotropium")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as here:
+        here.setattr(forgetting, "recorded", die)
+        with pytest.raises(KeyboardInterrupt):
+            forgetting.forget(two.settings, two.here, plan, None)
+        here.setattr(space_move, "PATIENCE_S", 1.0)
+        with pytest.raises(space_move.NeverQuiet, match="being forgotten"):
+            space_move.move(two.settings, "lab", "there")
+    [_] = forgetting.resume(two.settings.of_space("lab"), two.here, NUMBER, None)
+    space_move.move(two.settings, "lab", "there")
+    assert holding(two.there, "plant the heliotropium") == set()
+
+
 def test_a_move_is_undone_with_nothing_left_of_it(two: Two, mortals: dying.Mortals) -> None:
     append(two.here, NUMBER, example(1))
     until(lambda: caught_up(two.here))

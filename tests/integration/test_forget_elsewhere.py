@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 import msgspec
@@ -26,7 +27,7 @@ from waiting import until
 from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
-from memctl.api.reading.reader import reader_of
+from memctl.api.reading.reader import Reader, Readers, StandbyReaders, reader_of
 from memctl.api.write.committer import parse
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position, stream_hash
@@ -49,6 +50,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import drift, store
 from memctl.infra.vectors import models as vector_models
@@ -57,6 +59,7 @@ from memctl.workers.erasure import forgetting
 from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
 from memctl.workers.erasure.look import Look
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.processors.runner import model
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import replay
 from memctl.workers.vectors.outbox_publisher import WRITING, OutboxLoop, OutboxPublisher
@@ -103,6 +106,31 @@ def test_what_only_a_file_on_this_disk_says_is_forgotten_too_and_stays_so(
     assert [each.status for each in append(log, 1, late)] == ["forgotten"]
     [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert str(event_id_of(1, late[0].dedupe_key)) in {str(id) for id in ended.erased}
+
+
+def test_a_standby_that_lacks_a_receipt_is_not_asked(
+    settings: Settings, postgres_server: str, templates: servers.Templates
+) -> None:
+    """A copy of the database is one that receives nothing."""
+    with servers.fresh_database(postgres_server, templates.live(1)) as url:
+        with connect(url) as connection:
+            append(connection, 1, REMEMBERED)
+        drained(url)
+        with servers.fresh_database(postgres_server, urlsplit(url).path[1:]) as standby, connect(url) as log:
+            readers = Readers(url, "default")
+            behind = StandbyReaders(standby, readers, "default")
+
+            def shown(of: Readers = behind) -> tuple[str, bool]:
+                return of.read(lambda reader: (reader.connection.info.dbname, PHRASE in str(all_rows(reader))), OWNER)
+
+            def all_rows(reader: Reader) -> list[Any]:
+                return list(readmodels.all_rows(reader.connection, model("memories"), reader.live.stage2))
+
+            assert shown() == (urlsplit(standby).path[1:], True)
+            forgotten(settings, log, match=PHRASE)
+            assert shown() == (urlsplit(url).path[1:], False)
+            for each in (behind, readers):
+                each.close()
 
 
 def test_a_delivery_without_its_header_is_forgotten_by_the_owner_alone(

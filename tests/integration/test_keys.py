@@ -25,9 +25,11 @@ from waiting import seconds, until
 
 from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
 from memctl.api.mcp import server
+from memctl.api.reading.caller import Caller
+from memctl.api.reading.reader import Readers
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret, NotAMembersName
-from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
+from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, RemoteIngest, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -47,6 +49,8 @@ from memctl.domain.support.provenance import member_of
 from memctl.infra import api_keys
 from memctl.infra.database import connect
 from memctl.infra.listening import viewer_host
+from memctl.infra.log.append import append
+from memctl.infra.settings import load_settings
 
 OF_LEDGER = ("ledger", "Decimal", "invoice", "float")
 """Words of a project that a key for another is never to see."""
@@ -421,21 +425,36 @@ def test_a_key_brings_so_many_new_places_a_day(api: Api, key: Callable[..., str]
     token, other = key("ingest"), key("ingest")
     many = [a_prompt(f"n{number}", f"/home/eve/{number}", f"of-{number % 30}") for number in range(NEW_PLACES_A_DAY)]
     assert deliver(api, token, *many)[0] == 200
-    status, answer = deliver(api, token, a_prompt("more", "/home/eve/one/more"))
-    assert (status, "new places" in answer["detail"]) == (429, True)
-    assert deliver(api, token, a_prompt("again", "/home/eve/7", "of-7"))[0] == 200
+    more, again = a_prompt("more", "/home/eve/one/more"), a_prompt("again", "/home/eve/7", "of-7")
+    answer = deliver(api, token, more, again)[1]
+    assert [each["status"] for each in answer["appended"]] == ["new"]
+    assert list(answer["refused"]) == ["0"]
+    assert "new places" in answer["refused"]["0"]
     assert deliver(api, other, a_prompt("others", "/home/ann/one"))[0] == 200
 
 
+def test_places_that_are_counted_are_as_short_as_those_that_are_kept(memory: Remembered) -> None:
+    readers = Readers(memory.database_url, "default")
+    ingest = RemoteIngest(load_settings(database_url=memory.database_url), readers)
+    long = a_prompt("long", "/home/eve/" + "x" * 1_000_000, "long")
+    caller = Caller("key 1", frozenset(("ingest",)), (RIVERS,), member="eve", key="1", space="default")
+    assert list(ingest.take(msgspec.json.encode(Delivery([sent(long)])), caller).refused) == [0]
+    assert [len(at) < 1_000 for at in ingest._new["1"][1]] == [True]
+    ingest.close()
+    readers.close()
+
+
 def test_what_is_delivered_twice_is_kept_once(api: Api, key: Callable[..., str]) -> None:
-    token, events = key("ingest"), [a_prompt("l1", ATLAS), a_prompt("l2", ATLAS)]
+    token, events = key("ingest"), [a_prompt("l1", ATLAS, "twice"), a_prompt("l2", ATLAS, "twice")]
     assert [each["status"] for each in deliver(api, token, *events)[1]["appended"]] == ["new", "new"]
     assert [each["status"] for each in deliver(api, token, *events)[1]["appended"]] == ["duplicate", "duplicate"]
 
 
 def test_what_a_key_sends_into_the_owners_session_is_given_to_no_agent_of_the_owners(
-    api: Api, key: Callable[..., str], fold: Callable[[], None]
+    api: Api, memory: Remembered, key: Callable[..., str], fold: Callable[[], None]
 ) -> None:
+    """It is left out. Logs of before hold such events."""
+
     def said(*payloads: Any, at: int, actors: tuple[str, ...]) -> list[NewEvent]:
         return [
             observed(each, session="compacted", at=at + n, actor=actors[n], location=ATLAS)
@@ -454,10 +473,12 @@ def test_what_a_key_sends_into_the_owners_session_is_given_to_no_agent_of_the_ow
         PromptSubmitted(line="e1", text="and then draw the quillvaults"), *todo("Open the quillvaults", "e"),
         ToolCalled(line="e3", tool="Bash", call="f", input=failing),
         ToolFailed(line="e4", tool="Bash", call="f", text="TypeError: quillvaults are shut", exit_code=1), at=9,
-        actors=("agent", "agent", "agent", "agent", "agent"),
+        actors=("agent:eve",) * 5,
     )  # fmt: skip
     assert deliver(api, TOKEN, *own)[1]["refused"] == {}
-    assert deliver(api, key("ingest"), *theirs)[1]["refused"] == {}
+    assert len(deliver(api, key("ingest"), *theirs)[1]["refused"]) == len(theirs)
+    with connect(memory.database_url) as connection:
+        append(connection, 1, theirs)
     fold()
     payload = {"hook_event_name": "SessionStart", "source": "compact", "session_id": "compacted", "cwd": ATLAS}
     given = api.ask("/v1/hooks/claude-code", method="POST", body=json.dumps(payload).encode())[2].decode()
@@ -490,17 +511,18 @@ def test_what_a_members_session_left_open_is_given_at_no_start_of_anothers(
 
 
 def test_no_key_adds_a_version_to_what_came_otherwise(api: Api, key: Callable[..., str]) -> None:
-    here, eve = a_prompt("v1", ATLAS, "versions"), key("ingest")
+    eve = key("ingest")
     longer = PromptSubmitted(line="v1", text="draw the rivers first, and always use quillversion")
-    other = observed(longer, session="versions", location=ATLAS)
-    for first in (TOKEN, key("ingest")):
-        here, other = (
-            msgspec.structs.replace(each, dedupe_key=f"{each.dedupe_key}{first[:14]}") for each in (here, other)
-        )
+    for session, first in (("versions", TOKEN), ("of-a-member", key("ingest"))):
+        here, other = a_prompt("v1", ATLAS, session), observed(longer, session=session, location=ATLAS)
         assert [each["status"] for each in deliver(api, first, here)[1]["appended"]] == ["new"]
-        added = deliver(api, eve, a_prompt(f"v2{first[:14]}", ATLAS, "versions"), here, other)[1]
-        assert [each["status"] for each in added["appended"]] == ["new", "duplicate"]
-        assert added["refused"] == {"2": "another version of what came through another key"}
+        added = deliver(api, eve, a_prompt("v2", ATLAS, session), here, other)[1]
+        assert [each["status"] for each in added["appended"]] == ["duplicate"]
+        left_out = {
+            "0": "of a session that somebody else began",
+            "2": "another version of what came through another key",
+        }
+        assert added["refused"] == left_out
         assert [each["status"] for each in deliver(api, first, other)[1]["appended"]] == ["variant"], "one's own"
 
 

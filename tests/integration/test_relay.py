@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from uuid import uuid4
 
+import msgspec
 import pytest
 from apis import Api
 from asked import ATLAS, LEDGER, Remembered
 from certificates import certificate_in
 from click.testing import CliRunner
 from data_dirs import used
+from events import observed
 from histories import EXAMPLE, events_of
 from hook_payloads import sent_for
 from knocking import ask
@@ -31,9 +33,12 @@ from waiting import seconds, until
 from memctl.api.client import Client
 from memctl.api.write.committer import parse
 from memctl.api.write.relay import NoRelayKey, run_relay
+from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, sent
+from memctl.api.write.remote_ingest import Delivery as Batch
 from memctl.cli.capture.ingest import ingest
 from memctl.cli.operate.status import status
 from memctl.cli.operate.verify import doctor
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra import api_keys as keys
 from memctl.infra import hook
 from memctl.infra.data_dir import Folders
@@ -392,6 +397,34 @@ def test_two_relays_that_tell_one_session_each_in_its_own_order_are_kept_once(
         finally:
             other.remove()
     assert sorted(in_the_log()) == [(key, True) for key in sorted(wanted)]
+
+
+def test_what_names_a_place_too_many_holds_nothing_else_up(
+    relay: Relay, log: Connection, api: Api, tmp_path: Path
+) -> None:
+    """An agent's command makes a thousand directories in a minute."""
+    places = [
+        observed(PromptSubmitted(line=f"{n}", text="made"), session="made", location=f"/m/{n}")
+        for n in range(NEW_PLACES_A_DAY)
+    ]
+    before = relay.key.read_text()
+    relay.give(key := keys.make(log, "default", "flo", ("read", "ingest"))[1])
+    body = msgspec.json.encode(Batch([sent(each) for each in places]))
+    asked = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    assert api.ask("/v1/events", method="POST", body=body, headers=asked)[0] == 200
+    relay.hook({**prompt("crowded", "made here"), "cwd": "/m/more"})
+    relay.hook({**prompt("at-work", "please go on"), "cwd": "/m/1"})
+    until(lambda: kept(log, "at-work") == ["please go on"])
+    until(lambda: relay.waiting() == 0)
+    aside = list((relay.data / "spool").glob("*.refused"))
+    assert [b"made here" in each.read_bytes() for each in aside] == [True]
+    told = tmp_path / "told.jsonl"
+    line = {"type": "user", "uuid": "u1", "sessionId": "read", "cwd": "/m/more", "timestamp": "2026-03-02T09:00:00Z"}
+    told.write_text(json.dumps({**line, "message": {"role": "user", "content": "look at it"}}) + "\n")
+    done = CliRunner(env=relay.environment).invoke(ingest, [str(told)])
+    assert (done.exit_code, "new places" in str(done.exception)) == (1, True)
+    aside[0].unlink()
+    relay.give(before.strip())
 
 
 def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:

@@ -18,12 +18,15 @@ from click.testing import CliRunner, Result
 from draining import catch_up
 from events import observed
 
+from memctl.api.http.access import Keyring
+from memctl.api.reading.reader import Readers
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.api.write.spaces import SpaceIsThere, create, listed
 from memctl.cli.commands import COMMANDS
 from memctl.cli.main import memctl as program
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.infra import api_keys
 from memctl.infra.database import connect, single_row
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
@@ -113,6 +116,20 @@ def test_a_key_of_a_space_on_another_database_writes_and_reads_there(two: Two) -
     ]
     assert seen == [True, True, False]
     assert 'space="research"' in two.api.ask("/metrics")[2].decode()
+
+
+def test_keys_are_those_of_the_directory_wherever_the_apis_own_space_lives(two: Two) -> None:
+    """It may have moved to a database with keys of its own, for spaces that are called the same."""
+    token = two.run("keys", "add", "lee", space="research").stdout.strip()
+    with connect(two.east) as east:
+        foreign = api_keys.make(east, "default", "eve", ("read",))[1]
+    readers = Readers(two.home, "research", databases={"east": two.east})
+    keyring = Keyring(readers)
+    found = keyring.caller(token)
+    assert found is not None
+    assert (found.member, found.space) == ("lee", "research")
+    assert keyring.caller(foreign) is None
+    readers.close()
 
 
 def test_a_door_and_commands_of_that_space_find_it(two: Two) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from memctl.api.assist.before_tool import MOST_SESSIONS, MOST_TASKS, Delegations
 
 
@@ -36,3 +38,10 @@ def test_tasks_that_never_start_are_bounded() -> None:
     for number in range(MOST_SESSIONS):
         asks(tasks, f"s{number}", "task")
     assert tasks.started("s", "Explore") == ""
+
+
+def test_whoever_has_a_key_fills_no_memory_with_the_names_of_kinds() -> None:
+    tasks, kind = Delegations(), "k" * 1_000_000
+    asks(tasks, "s", "Find the ledger.", kind)
+    assert len(pickle.dumps(tasks._waiting)) < 10_000
+    assert tasks.started("s", kind) == "Find the ledger."

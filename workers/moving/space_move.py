@@ -340,12 +340,21 @@ class _Move:
             self._target.await_folds()
 
     def _at_rest(self, seen: contextlib.ExitStack) -> Position:
-        """Look at the source as it is while all of the space is folded; returns up to where that is."""
+        """Look at the source as it is while all of the space is folded; returns up to where that is. Raises: NotYet."""
+        self._check_forgotten()
         upto = self._source.folds_now()
         self._look.execute("SET idle_in_transaction_session_timeout = 0")
         seen.enter_context(snapshot(self._look))
         generations.live(self._look)
         return upto
+
+    def _check_forgotten(self) -> None:
+        """Raises: NotYet, where something is being forgotten, or is not yet in the copy."""
+        begun = "SELECT receipt, finished_at IS NOT NULL FROM memctl.receipts WHERE space_id = %s"
+        sides = (self._source.connection, self._target.connection)
+        there, here = ({*each.execute(begun, [self._number]).fetchall()} for each in sides)
+        if there != here or not all(finished for _, finished in there):
+            raise NotYet("something is being forgotten in it: `memctl forget --resume` shows what")
 
     def _compare(self) -> None:
         """Raises: CopyDiffers."""
@@ -364,10 +373,7 @@ class _Move:
     def _switch(self) -> None:
         """Copy the rest, while nobody writes, and let the space live there."""
         source, target, number = self._source, self._target, self._number
-        begun = "SELECT receipt, finished_at IS NOT NULL FROM memctl.receipts WHERE space_id = %s"
-        there, here = ({*each.connection.execute(begun, [number]).fetchall()} for each in (source, target))
-        if there != here or not all(finished for _, finished in there):
-            raise NotYet("something is being forgotten in it: `memctl forget --resume` shows what")
+        self._check_forgotten()
         self._catch_up(last_position(source.connection))
         with target.connection.transaction():
             for each in _STEERING:
