@@ -142,27 +142,31 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         if row is not None and row.sessions and row.kind in ("turn", "episode"):
             by_session.setdefault(row.sessions[0], []).append(row)
     made: list[Conversation] = []
+    shared: list[frozenset[str]] = []
+    """What each of them says, by which copies are known."""
     for session, hits in list(by_session.items())[:MOST_CONVERSATIONS]:
-        best, turns = rows[hits[0].id], _around(reader, session, hits)
-        if not turns:
-            continue
+        best, every = rows[hits[0].id], _turns_about(reader, session, hits)
+        turns = _around(every, hits)
         answered = {row.id: held_by(row.text, weight) for row in hits if exchange_of(row.text).answer}
         most = max(hits, key=lambda row: answered.get(row.id, 0.0))
         held, at, says = answered.get(most.id, 0.0), turns[-1].occurred_at, answer_of(turns, query)
         says = with_answer(says, most, weight) if held else says
         said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held)
-        # A fork or a copy of a session says the same once more, and what ends first says it as it was then.
-        copied = next((number for number, each in enumerate(made) if _is_copy(each, said)), None)
+        texts = frozenset(turn.text for turn in every if len(turn.text) >= COPIED)
+        copied = next((number for number, each in enumerate(shared) if not each.isdisjoint(texts)), None)
         if copied is None:
             made.append(said)
-        elif made[copied].at < at:
-            made[copied] = structs.replace(made[copied], session=session, at=at, turns=turns, says=says)
+            shared.append(texts)
+            continue
+        # A fork or a copy of a session says the same once more, and what ends first says it as it was then. Where they
+        # were merged, each turn is found in one of them.
+        first = made[copied]
+        last = said if said.at > first.at else first
+        says = with_answer(last.says, most, weight) if held > first.held else last.says
+        found_as = {"id": first.id, "score": first.score, "class_": first.class_}
+        made[copied] = structs.replace(last, says=says, held=max(first.held, held), **found_as)
+        shared[copied] |= texts
     return by_subject(made)
-
-
-def _is_copy(one: Conversation, other: Conversation) -> bool:
-    shared = {turn.text for turn in one.turns}.intersection(turn.text for turn in other.turns)
-    return any(len(text) >= COPIED for text in shared)
 
 
 def by_subject(every: Sequence[Conversation]) -> list[Conversation]:
@@ -219,7 +223,8 @@ def amended_first(reader: Reader, found: Sequence[Found], query: str) -> list[Fo
     return result
 
 
-def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memory, ...]:
+def _turns_about(reader: Reader, session: str, hits: Sequence[Memory]) -> list[Memory]:
+    """The turns of a session near in time to what was found in it, oldest first."""
     p, first = models.memories, min(hits, key=lambda row: row.first_at)
     since = min(row.first_at for row in hits) - AROUND_US
     until = max(row.occurred_at for row in hits) + AROUND_US
@@ -228,10 +233,12 @@ def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memor
     rows, _ = page(reader, p, "occurred_at", around.also(of_session), limit=MOST_LOADED)
     # What a person rejected is said no more, in whatever it stands.
     said = regards(reader, [keyed.key for keyed in rows])
-    turns = sorted(
-        (keyed.row for keyed in rows if keyed.key not in said or not said[keyed.key].rejected),
-        key=lambda row: (row.occurred_at, row.id),
-    )
+    standing = (keyed.row for keyed in rows if keyed.key not in said or not said[keyed.key].rejected)
+    return sorted(standing, key=lambda row: (row.occurred_at, row.id))
+
+
+def _around(turns: Sequence[Memory], hits: Sequence[Memory]) -> tuple[Memory, ...]:
+    """Of the turns of a session those around what was found."""
     wanted = {row.id for row in hits}
     places = [number for number, row in enumerate(turns) if row.id in wanted] or [0]
     begin, end = max(places[0] - BEFORE, 0), places[-1] + AFTER + 1

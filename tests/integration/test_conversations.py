@@ -11,7 +11,7 @@ import pytest
 from doors import Door, door_at
 from events import observed, stated
 
-from memctl.api.assist.conversations import amended_first
+from memctl.api.assist.conversations import amended_first, conversations
 from memctl.api.assist.guidance import answer
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.queries.memories import history
@@ -145,6 +145,30 @@ def test_words_stand_under_the_id_of_the_turn_that_holds_them_and_a_copy_says_no
     append(door.connection, 1, [stated("session/claude-code/now", given, "given", at=5 * DAY)])
     append(door.connection, 1, session("fork", FIRST, 2 * DAY))
     assert at_prompt(door, engine).text == ""
+
+
+def test_a_conversation_is_one_where_its_copies_were_merged_and_each_turn_is_found_in_one_of_them(
+    door: Door, engine: Engine
+) -> None:
+    between = tuple(
+        (f"And what about screen {number} of the settings, is there anything to be done for it before the release?",
+         f"Screen {number} of the settings stays as it is, nothing of the release touches it as far as one can see.")
+        for number in range(30)
+    )  # fmt: skip
+    turns = (*FIRST[:1], *between, *FIRST[1:])
+    append(door.connection, 1, [*session("one", turns, 0), *session("fork", turns, DAY), *session("two", OTHER, DAY)])
+    asked = Question(query=ASKED, places=HERE, now=NOW, limit=50)
+    results = engine.search(door.known(), asked).results
+
+    def of(name: str, words: str) -> list[Any]:
+        turns = [each for each in results if each.kind == "turn" and each.evidence[0].source.session == name]
+        return [each for each in turns if words in each.text]
+
+    merged = [*of("one", "growing duplicate"), *of("fork", "keep the newer record")]
+    whole, found = conversations(door.known(), results, ASKED), conversations(door.known(), merged, ASKED)
+    assert len(merged) == 2
+    assert [each.session for each in found] == [each.session for each in whole[:1]] == ["session/claude-code/fork"]
+    assert found[0].lead > 1.1
 
 
 @pytest.mark.parametrize(
