@@ -106,7 +106,7 @@ def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float
     """What a conversation came to, with the sentences of the turn that holds most of the question, where it was
     answered there and not only asked: who asks again wants that answer, and not what was talked of later."""
     answer = _volunteered(turn).answer
-    if not says or any(each.turn.id == turn.id for each in says):
+    if not says or any(each.turn.text == turn.text for each in says):
         return says
     if held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
         return says
@@ -142,30 +142,38 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         if row is not None and row.sessions and row.kind in ("turn", "episode"):
             by_session.setdefault(row.sessions[0], []).append(row)
     made: list[Conversation] = []
-    shared: list[frozenset[str]] = []
-    """What each of them says, by which copies are known."""
+    shared: list[frozenset[tuple[str, str]]] = []
+    """What was answered in each of them, and to whom, by which copies are known: a member's copy is no owner's."""
+    answering: list[Memory] = []
+    """Of each the turn that holds most of the question."""
     for session, hits in list(by_session.items())[:MOST_CONVERSATIONS]:
         best, every = rows[hits[0].id], _turns_about(reader, session, hits)
         turns = _around(every, hits)
         answered = {row.id: held_by(row.text, weight) for row in hits if exchange_of(row.text).answer}
         most = max(hits, key=lambda row: answered.get(row.id, 0.0))
         held, at, says = answered.get(most.id, 0.0), turns[-1].occurred_at, answer_of(turns, query)
-        says = with_answer(says, most, weight) if held else says
         said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held)
-        texts = frozenset(turn.text for turn in every if len(turn.text) >= COPIED)
+        long = (turn for turn in every if len(turn.text) >= COPIED and exchange_of(turn.text).answer)
+        texts = frozenset((turn.member, turn.text) for turn in long)
         copied = next((number for number, each in enumerate(shared) if not each.isdisjoint(texts)), None)
         if copied is None:
             made.append(said)
             shared.append(texts)
+            answering.append(most)
             continue
         # A fork or a copy of a session says the same once more, and what ends first says it as it was then. Where they
         # were merged, each turn is found in one of them.
         first = made[copied]
         last = said if said.at > first.at else first
-        says = with_answer(last.says, most, weight) if held > first.held else last.says
+        if held > first.held:
+            answering[copied] = most
         found_as = {"id": first.id, "score": first.score, "class_": first.class_}
-        made[copied] = structs.replace(last, says=says, held=max(first.held, held), **found_as)
+        made[copied] = structs.replace(last, held=max(first.held, held), **found_as)
         shared[copied] |= texts
+    made = [
+        structs.replace(each, says=with_answer(each.says, most, weight)) if each.held else each
+        for each, most in zip(made, answering, strict=True)
+    ]
     return by_subject(made)
 
 

@@ -155,7 +155,9 @@ def test_a_conversation_is_one_where_its_copies_were_merged_and_each_turn_is_fou
          f"Screen {number} of the settings stays as it is, nothing of the release touches it as far as one can see.")
         for number in range(30)
     )  # fmt: skip
-    turns = (*FIRST[:1], *between, *FIRST[1:])
+    solved = ("How does merge_records fix the duplicate contacts of a sync run?",
+              "merge_records merges duplicate contacts of a sync run, so the contact list shows none.")  # fmt: skip
+    turns = (solved, *FIRST[:1], *between, *FIRST[1:])
     append(door.connection, 1, [*session("one", turns, 0), *session("fork", turns, DAY), *session("two", OTHER, DAY)])
     asked = Question(query=ASKED, places=HERE, now=NOW, limit=50)
     results = engine.search(door.known(), asked).results
@@ -164,11 +166,43 @@ def test_a_conversation_is_one_where_its_copies_were_merged_and_each_turn_is_fou
         turns = [each for each in results if each.kind == "turn" and each.evidence[0].source.session == name]
         return [each for each in turns if words in each.text]
 
-    merged = [*of("one", "growing duplicate"), *of("fork", "keep the newer record")]
+    merged = [*of("one", "shows none"), *of("fork", "keep the newer record")]
     whole, found = conversations(door.known(), results, ASKED), conversations(door.known(), merged, ASKED)
     assert len(merged) == 2
     assert [each.session for each in found] == [each.session for each in whole[:1]] == ["session/claude-code/fork"]
     assert found[0].lead > 1.1
+    for in_order in (merged, merged[::-1]):
+        [each] = conversations(door.known(), in_order, ASKED)
+        assert "shows none" in str(each.says), in_order[0].text
+
+
+def test_no_member_takes_the_place_of_a_conversation_by_a_copy_of_it(door: Door, engine: Engine) -> None:
+    more = ("And what of duplicate contacts?", "Duplicate contacts of the contact list are dropped by merge_records.")
+    copy = [
+        msgspec.structs.replace(each, actor="user:eve" if each.actor == "user" else "agent:eve")
+        for each in session("eves", (*FIRST, more), DAY)
+    ]
+    append(door.connection, 1, [*session("one", FIRST, 0), *copy, *session("two", OTHER, DAY)])
+    results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
+    found = {each.session: each for each in conversations(door.known(), results, ASKED)}
+    of_one = found["session/claude-code/one"]
+    assert "keeps the newer record" in str(of_one.says)
+    assert {each.turn.member for each in of_one.says} == {""}
+
+
+def test_a_prompt_that_two_sessions_share_makes_no_copy_of_either_where_none_was_answered(
+    door: Door, engine: Engine
+) -> None:
+    again = "Go through the open issues of the contact list and its duplicate contacts after a sync run, and fix one."
+    prompts = [
+        observed(PromptSubmitted(line="again", text=again), session=name, at=at, location=CRM)
+        for name, at in (("one", 500), ("three", 2 * DAY + 500))
+    ]
+    told = [*session("one", FIRST, 0), *session("three", AMENDED, 2 * DAY), *prompts, *session("two", OTHER, DAY)]
+    append(door.connection, 1, told)
+    results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
+    found = {each.session for each in conversations(door.known(), results, ASKED)}
+    assert found >= {"session/claude-code/one", "session/claude-code/three"}
 
 
 @pytest.mark.parametrize(
