@@ -45,6 +45,7 @@ from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
+from memctl.domain.shell.changes import named_by
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
 from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, by_actor, member_of, of_client, through
@@ -68,23 +69,23 @@ class OpenPlan:
 
     def __init__(self, sent: OrderedEvent, text: str) -> None:
         self.sent, self.text = sent, text
-        self.files: set[str] = set()
-        """What was changed for it."""
-        self.answered = False
-        """The user has spoken since something was changed."""
+        self.files: dict[str, bool] = {}
+        """What was changed for it, and whether the user has spoken since it first was."""
+
+    def answered(self) -> None:
+        """The user spoke."""
+        self.files = dict.fromkeys(self.files, True)
 
     def goes_on(self, path: str) -> bool:
         """Whether the work is still as planned, now that a file is changed: not if the file was changed for the plan,
         and the user has spoken since. Then the user wants it otherwise."""
-        if self.answered and path in self.files:
-            return False
         if len(self.files) < _MOST_MADE:
-            self.files.add(path)
-        return True
+            self.files.setdefault(path, False)
+        return not self.files.get(path, False)
 
     def undone(self, files: tuple[str, ...]) -> None:
-        """What was changed in these files was taken back; in all of them, where none are named."""
-        self.files = {path for path in self.files if files and not any(f"/{path}".endswith(f"/{at}") for at in files)}
+        """What was changed in these files and folders was taken back; in all of them, where none are named."""
+        self.files = {path: at for path, at in self.files.items() if files and named_by(path).isdisjoint(files)}
 
 
 class Conversation:
@@ -169,7 +170,7 @@ class Conversation:
         elif said.by == "user":
             self._hear(placed, seen.text, said)
             if self._plan is not None:
-                self._plan.answered = bool(self._plan.files)
+                self._plan.answered()
             self.planned(placed, seen.text)
 
     def planned(self, placed: OrderedEvent, text: str) -> None:
