@@ -437,8 +437,10 @@ def test_a_word_that_is_no_folder_is_not_backed_up_into(tmp_path: Path, monkeypa
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("verb", [["search", "x"], ["bugs"], ["ask", "how_to", "x"], ["sessions"]])
-def test_more_items_than_a_verb_can_list_are_refused_with_how_many_it_can(verb: list[str]) -> None:
-    result = CliRunner().invoke(memctl, [*verb, "--limit", "201"])
+@pytest.mark.parametrize(
+    ("verb", "most"), [(["search", "x"], 50), (["bugs"], 50), (["ask", "how_to", "x"], 20), (["sessions"], 200)]
+)
+def test_more_items_than_a_verb_can_list_are_refused_with_how_many_it_can(verb: list[str], most: int) -> None:
+    result = CliRunner().invoke(memctl, [*verb, "--limit", f"{most + 1}"])
     assert result.exit_code == 2
-    assert "is not in the range 1<=x<=" in result.output
+    assert f"{most + 1} is not in the range 1<=x<={most}" in result.output
