@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import IN_DIRECTORY, Caller
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
@@ -189,7 +189,8 @@ class _Behind(Exception):
 
 
 class StandbyReaders(Readers):
-    """Readers of a standby of the database that `written` read, which are asked while it lacks what was forgotten."""
+    """Readers of a standby of the database that `written` read. While the standby lacks what was forgotten in a space,
+    `written` are asked of that."""
 
     def __init__(
         self, standby_url: str, written: Readers, space: str, size: int = 8,
@@ -197,13 +198,14 @@ class StandbyReaders(Readers):
     ) -> None:  # fmt: skip
         super().__init__(standby_url, space, size, databases=databases)
         self._written = written
-        self._forgotten: object = None
+        self._forgotten: dict[str, object] = {}
+        """By space, what was last known to be forgotten."""
 
     def read(self, ask: Callable[[Reader], T], caller: Caller) -> T:
         """As `Readers.read`. While nobody answers where it is written, what was known of it before counts."""
-        forgotten = self._forgotten
         with contextlib.suppress(DatabaseUnavailable):
-            forgotten = self._forgotten = self._written.read(_forgotten, IN_DIRECTORY)
+            self._forgotten[caller.space] = self._written.read(_forgotten, caller)
+        forgotten = self._forgotten.get(caller.space)
 
         def look(reader: Reader) -> T:
             if _forgotten(reader) != forgotten:
@@ -217,8 +219,9 @@ class StandbyReaders(Readers):
 
 
 def _forgotten(reader: Reader) -> object:
-    """Another one once more was forgotten, or redacted."""
-    return single_row(reader.connection, "SELECT count(finished_at), max(finished_at) FROM memctl.receipts")
+    """What differs once more was forgotten of the space, or redacted."""
+    ended = "SELECT count(finished_at), max(finished_at) FROM memctl.receipts WHERE space_id = %s"
+    return single_row(reader.connection, ended, [reader.space_id])
 
 
 @contextlib.contextmanager

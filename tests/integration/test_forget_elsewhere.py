@@ -129,6 +129,9 @@ def test_a_standby_that_lacks_a_receipt_is_not_asked(
             assert shown() == (urlsplit(standby).path[1:], True)
             forgotten(settings, log, match=PHRASE)
             assert shown() == (urlsplit(url).path[1:], False)
+            elsewhere = msgspec.structs.replace(OWNER, space="other")
+            asked = behind.read(lambda reader: reader.connection.info.dbname, elsewhere)
+            assert asked == urlsplit(standby).path[1:], "it lacks nothing of another space"
             for each in (behind, readers):
                 each.close()
 
