@@ -36,7 +36,7 @@ MOST_SESSIONS, MOST_TASKS = 256, 16
 """Sessions whose subagents' tasks are known until they start, and tasks of each."""
 
 LONGEST_KIND = 100
-"""Characters of the name of a subagent's kind by which its task is known."""
+"""Characters that count of the name of a subagent's kind."""
 
 SHORTEST_FILE = 6
 """Characters of a file's name that is looked for in claims."""
