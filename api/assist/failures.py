@@ -117,7 +117,7 @@ def _ended_alike(
     return [
         line(text, id, origin=words_of(whose, member=way.newest.member, asking=reader.member))
         for way, each, id in found[:1]
-        for text, whose in (_said_of(each, way),)
+        for text, whose in (_said_of(each, way, reader.member),)
     ]
 
 
@@ -136,15 +136,17 @@ def _held(
     }  # fmt: skip
 
 
-def _said_of(error: SeenError, way: CommonWay) -> tuple[str, Provenance]:
-    """The line for the agent, and whose words it has. Of edits the newest is shown: a word alone says little."""
+def _said_of(error: SeenError, way: CommonWay, asking: str) -> tuple[str, Provenance]:
+    """The line for the agent, and whose words it has. Of edits the newest is shown, if no other member made it: a word
+    alone says little."""
     what = as_then(error.message, "") if is_nameless(error.error_types) else error.error_types[0]
     how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
     by = "running" if way.commands else "edits with"
     begins = f"{day_of(way.newest.at)[:10]} {quoted(what, 160)} failed before"
     sessions = f"{way.sessions} of {way.of} sessions" if way.of > 1 else "one session"
     text, shown = f"{begins}; in {sessions} {by} {how} ended it", way.newest.text
-    if way.commands or way.words[0] not in shown or acts(shown) or might_be_obeyed(shown):
+    of_another = way.newest.member != asking
+    if way.commands or of_another or way.words[0] not in shown or acts(shown) or might_be_obeyed(shown):
         return text, Provenance.TOOL
     return f"{text}: {quoted(shown, 200)}", Provenance.AGENT
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -184,6 +185,10 @@ class Readers:
             self._free.release()
 
 
+REST_S = 10.0
+"""Seconds for which a database that did not answer is not asked what was forgotten."""
+
+
 class _Behind(Exception):
     """A standby has not received all that was forgotten."""
 
@@ -200,11 +205,15 @@ class StandbyReaders(Readers):
         self._written = written
         self._forgotten: dict[str, object] = {}
         """By space, what was last known to be forgotten."""
+        self._again_at = 0.0
 
     def read(self, ask: Callable[[Reader], T], caller: Caller) -> T:
         """As `Readers.read`. While nobody answers where it is written, what was known of it before counts."""
-        with contextlib.suppress(DatabaseUnavailable):
-            self._forgotten[caller.space] = self._written.read(_forgotten, caller)
+        if time.monotonic() >= self._again_at:
+            try:
+                self._forgotten[caller.space] = self._written.read(_forgotten, caller)
+            except (DatabaseUnavailable, TooBusy):
+                self._again_at = time.monotonic() + REST_S
         forgotten = self._forgotten.get(caller.space)
 
         def look(reader: Reader) -> T:

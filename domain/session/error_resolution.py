@@ -699,8 +699,8 @@ def _mended(
 
 def _is_clear(error: ErrorOccurred, ranked: Sequence[Edit], points: Sequence[int], explanation: str) -> bool:
     """Whether the first of several changes, ranked by how much each has to do with an error, is known to have mended
-    it: the agent explained it, or it has most to do with it, by more than the file. That of a failed test is known only
-    where it is the one change that bears on the test, and no change of the test itself."""
+    it: the agent explained it, it alone has most to do with it, or it has more to do with it than its file. That of a
+    failed test is known only where it is the one change that bears on the test, and no change of the test itself."""
     if explanation or len(ranked) < 2:
         return True
     if _is_test(error):

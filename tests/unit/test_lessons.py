@@ -73,6 +73,6 @@ def test_marks_of_a_conflict_and_lines_wrapped_otherwise_are_no_change() -> None
     both, one = "kept both sides of the conflict between", "kept the side of `HEAD` in the conflict with"
     assert changed_lines(CodeChange("a.py", before, "ours\ntheirs")) == f"{both} `HEAD` and `main` in a.py"
     assert changed_lines(CodeChange("a.py", before, "ours")) == f"{one} `main` in a.py"
-    assert changed_lines(CodeChange("a.py", before, "neither")) == "`ours theirs` became `neither` in a.py"
+    assert changed_lines(CodeChange("a.py", before, "neither")) == ""  # merged by hand
     assert changed_lines(CodeChange("a.ts", "call(a, b);", "call(a,\n b);")) == ""
     assert changed_lines(CodeChange("a.md", "# One", "# Two\nText")) == "`# One` became `# Two Text` in a.md"
