@@ -15,6 +15,7 @@ from memctl.api.assist.failures import Met, _said_of, errors_of, known_to_fail, 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
+from memctl.domain.failures.signatures import SeenError
 from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.met_errors import FAILURES, MetError, MetFailure, met_errors, row_id, together
@@ -469,7 +470,7 @@ def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> 
 def test_a_way_out_is_said_of_an_error_without_the_place_where_it_is_now() -> None:
     [error], _ = errors_of("Error: the ledger is closed at rows.cfg:12:3", "make ledger", HERE, failed=True)
     newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text="ran `make open`")
-    line, whose = _said_of(error, CommonWay(("make open",), (), 2, newest, 3))
+    line, whose = _said_of(error, CommonWay(("make open",), (), 2, newest, 3), "")
     assert ":12" not in line
     assert "the ledger is closed at rows.cfg" in line
     assert line.endswith("in 2 of 3 sessions running `make open` ended it")
@@ -487,7 +488,7 @@ def test_a_way_out_is_said_of_an_error_without_the_place_where_it_is_now() -> No
 def test_of_a_way_of_edits_the_newest_is_shown_where_it_orders_nothing(edit: str, shown: bool) -> None:
     [error], _ = errors_of("a.go:1:1: 1-9 lines are duplicate of `b.go:1-9` (dupl)", "make lint", HERE, failed=True)
     newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text=edit)
-    line, whose = _said_of(error, CommonWay((), ("nolint:dupl",), 1, newest, 1))
+    line, whose = _said_of(error, CommonWay((), ("nolint:dupl",), 1, newest, 1), "")
     assert "in one session edits with `nolint:dupl` ended it" in line
     assert (edit in line, whose is Provenance.AGENT) == (shown, shown)
 
@@ -525,3 +526,23 @@ def test_a_start_names_what_fails_and_at_which_command_and_no_verdict_that_names
 ) -> None:
     failure = MetFailure(at=0, id="f", stream="s", command="mise run lint", line=NILNESS, said=concluded, said_at=1)
     assert known_to_fail(failure, 2) == (f'1970-01-01 "{NILNESS}" fails here at "mise run lint", in 2 sessions: {told}')
+
+
+def test_an_edit_that_ended_an_error_is_quoted_to_the_member_who_made_it_alone() -> None:
+    edit = "`if ok(user) {` became `if false { //nolint:dupl` in cart.go"
+    newest = HeldMemory(
+        at=1,
+        id="m",
+        stream="session/claude-code/one",
+        location="/work/shop",
+        memory="m",
+        event="e",
+        text=edit,
+        member="eve",
+    )
+    way = CommonWay((), ("nolint:dupl",), 2, newest, 2)
+    error = SeenError("0" * 16, ("golangci/dupl",), "duplicate", "lines are duplicate", "lines are duplicate")
+    for asking, quotes in (("eve", True), ("dana", False), ("", False)):
+        text, whose = _said_of(error, way, asking)
+        assert "nolint:dupl" in text
+        assert ("became" in text, whose) == (quotes, Provenance.AGENT if quotes else Provenance.TOOL)
