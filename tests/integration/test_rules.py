@@ -167,12 +167,15 @@ def test_a_worker_whose_image_differs_waits_while_one_of_the_live_rules_lives(
     database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     looks: list[str] = []
+    rest = run.time.sleep
 
     def pause(seconds: float) -> None:
         looks.append(str(fleet.waiting(log)))
         if len(looks) == 3:
             leader.close()
-            until(lambda: not fleet.leads(log), "the end of the other worker")
+            with monkeypatch.context() as meanwhile:  # `until` sleeps, too
+                meanwhile.setattr(run.time, "sleep", rest)
+                until(lambda: not fleet.leads(log), "the end of the other worker")
 
     monkeypatch.setattr(run.time, "sleep", pause)
     leader, drainer = other_rules(database_url), Drainer(database_url)
