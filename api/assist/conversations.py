@@ -167,8 +167,9 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         last = said if said.at > first.at else first
         if held > first.held:
             answering[copied] = most
-        found_as = {"id": first.id, "score": first.score, "class_": first.class_}
-        made[copied] = structs.replace(last, held=max(first.held, held), **found_as)
+        made[copied] = structs.replace(
+            last, id=first.id, score=first.score, class_=first.class_, held=max(first.held, held)
+        )
         shared[copied] |= texts
     made = [
         structs.replace(each, says=with_answer(each.says, most, weight)) if each.held else each

@@ -112,13 +112,12 @@ def _ended_alike(
         return []
     said, regard = already_said(reader, stream), regards(reader, [id for _, _, id in found])
     found = [each for each in found if each[2] not in said and not (each[2] in regard and regard[each[2]].rejected)]
+    if not found:
+        return []
     # A command is done in one step; else the way that most sessions took.
-    found.sort(key=lambda each: (not each[0].commands, -each[0].sessions))
-    return [
-        line(text, id, origin=words_of(whose, member=way.newest.member, asking=reader.member))
-        for way, each, id in found[:1]
-        for text, whose in (_said_of(each, way, reader.member),)
-    ]
+    way, error, id = min(found, key=lambda each: (not each[0].commands, -each[0].sessions))
+    text, whose = _said_of(error, way, reader.member)
+    return [line(text, id, origin=words_of(whose, member=way.newest.member, asking=reader.member))]
 
 
 def _held(

@@ -291,7 +291,7 @@ def _asked_of(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, s
         typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if alone else ""
         if said := typed or _unobeyed(row.last_prompt, "" if alone else BLANK):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
-            whose = whose if row.by_user else "the last prompt, of no person"
+            whose = whose if row.by_user else "the last prompt, typed by no person"
             yield row.updated_at, f"{whose}: {quoted(said, TEXT)}"
     steps = (row.current_step, *row.pending[:8]) if row.plan_through in own else ()
     if left := "; ".join(filter(None, (_unobeyed(each, by_user=False) for each in steps))):

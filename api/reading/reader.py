@@ -185,7 +185,7 @@ class Readers:
             self._free.release()
 
 
-REST_S = 10.0
+REST_S = 2.0
 """Seconds for which a database that did not answer is not asked what was forgotten."""
 
 
@@ -205,15 +205,17 @@ class StandbyReaders(Readers):
         self._written = written
         self._forgotten: dict[str, object] = {}
         """By space, what was last known to be forgotten."""
-        self._again_at = 0.0
+        self._again_at: dict[str, float] = {}
+        """By space, when its database is asked again that did not answer."""
 
     def read(self, ask: Callable[[Reader], T], caller: Caller) -> T:
-        """As `Readers.read`. While nobody answers where it is written, what was known of it before counts."""
-        if time.monotonic() >= self._again_at:
+        """As `Readers.read`. While nobody answers where it is written, and for `REST_S` behind that, what was known of
+        it before counts."""
+        if time.monotonic() >= self._again_at.get(caller.space, 0.0):
             try:
                 self._forgotten[caller.space] = self._written.read(_forgotten, caller)
-            except (DatabaseUnavailable, TooBusy):
-                self._again_at = time.monotonic() + REST_S
+            except DatabaseUnavailable:
+                self._again_at[caller.space] = time.monotonic() + REST_S
         forgotten = self._forgotten.get(caller.space)
 
         def look(reader: Reader) -> T:

@@ -145,7 +145,7 @@ class RemoteWriter:
         self._send(self.prepare(self._identifier.about(prepared.events)).events)
         appended, refused = self._send(prepared.events)
         if reached and TOO_MANY_PLACES in refused.values():  # what is read of a file can be read later
-            raise self._away("waiting", ApiAway(why=TOO_MANY_PLACES))
+            raise NotTaken(why=TOO_MANY_PLACES)
         if reached and refused:
             self._checkpoints.refused(self._key)
         if reached:

@@ -160,5 +160,5 @@ def test_a_subagent_and_compactions_are_told_once_and_what_was_at_hand_survives(
     told = [each.text for each in server.asked[asked:] if "before its context was shortened" in each.text]
     # What came of the first compaction goes along until the second, which tells what was at hand by then.
     assert "DELEGATE: have the lines of the parser counted" in told[0]
-    assert json.dumps('the last prompt, of no person: "FILL the context"')[1:-1] in told[-1]
+    assert json.dumps('the last prompt, typed by no person: "FILL the context"')[1:-1] in told[-1]
     assert settings_of(tmp_path) == before

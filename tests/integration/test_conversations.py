@@ -198,8 +198,8 @@ def test_a_prompt_that_two_sessions_share_makes_no_copy_of_either_where_none_was
         observed(PromptSubmitted(line="again", text=again), session=name, at=at, location=CRM)
         for name, at in (("one", 500), ("three", 2 * DAY + 500))
     ]
-    told = [*session("one", FIRST, 0), *session("three", AMENDED, 2 * DAY), *prompts, *session("two", OTHER, DAY)]
-    append(door.connection, 1, told)
+    every = [*session("one", FIRST, 0), *session("three", AMENDED, 2 * DAY), *prompts, *session("two", OTHER, DAY)]
+    append(door.connection, 1, every)
     results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
     found = {each.session for each in conversations(door.known(), results, ASKED)}
     assert found >= {"session/claude-code/one", "session/claude-code/three"}

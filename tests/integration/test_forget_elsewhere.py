@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 import msgspec
+import psycopg
 import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
@@ -27,7 +28,7 @@ from waiting import until
 from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
-from memctl.api.reading.reader import Reader, Readers, StandbyReaders, reader_of
+from memctl.api.reading.reader import Reader, Readers, StandbyReaders, TooBusy, reader_of
 from memctl.api.write.committer import parse
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position, stream_hash
@@ -130,8 +131,37 @@ def test_a_standby_that_lacks_a_receipt_is_not_asked(
             forgotten(settings, log, match=PHRASE)
             assert shown() == (urlsplit(url).path[1:], False)
             elsewhere = msgspec.structs.replace(OWNER, space="other")
-            asked = behind.read(lambda reader: reader.connection.info.dbname, elsewhere)
-            assert asked == urlsplit(standby).path[1:], "it lacks nothing of another space"
+            busy = Readers(url, "default", size=1, patience_s=0.0)
+            behind_busy = StandbyReaders(standby, busy, "default")
+
+            def asked(of: Readers) -> str:
+                return str(of.read(lambda reader: reader.connection.info.dbname, elsewhere))
+
+            for each in (behind, behind_busy):
+                assert asked(each) == urlsplit(standby).path[1:], "it lacks nothing of another space"
+            with pytest.raises(TooBusy):  # what is forgotten by now cannot be known
+                busy.read(lambda _: asked(behind_busy), OWNER)
+            for each in (behind, readers, behind_busy, busy):
+                each.close()
+
+
+def test_a_standby_goes_on_while_nobody_answers_where_it_is_written(
+    postgres_server: str, templates: servers.Templates
+) -> None:
+    with servers.fresh_database(postgres_server, templates.live(1)) as url:
+        name = urlsplit(url).path[1:]
+        with servers.fresh_database(postgres_server, name) as standby:
+            readers = Readers(url, "default")
+            behind = StandbyReaders(standby, readers, "default")
+
+            def answers() -> str:
+                return str(behind.read(lambda reader: reader.connection.info.dbname, OWNER))
+
+            assert answers() == urlsplit(standby).path[1:]
+            with psycopg.connect(postgres_server, autocommit=True) as server:
+                server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+                server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+            assert answers() == urlsplit(standby).path[1:]
             for each in (behind, readers):
                 each.close()
 

@@ -32,6 +32,7 @@ from waiting import seconds, until
 
 from memctl.api.client import Client
 from memctl.api.write.committer import parse
+from memctl.api.write.ingest_writer import OUTAGES
 from memctl.api.write.relay import NoRelayKey, run_relay
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, sent
 from memctl.api.write.remote_ingest import Delivery as Batch
@@ -418,11 +419,12 @@ def test_what_names_a_place_too_many_holds_nothing_else_up(
     until(lambda: relay.waiting() == 0)
     aside = list((relay.data / "spool").glob("*.refused"))
     assert [b"made here" in each.read_bytes() for each in aside] == [True]
-    told = tmp_path / "told.jsonl"
+    transcript = tmp_path / "read.jsonl"
     line = {"type": "user", "uuid": "u1", "sessionId": "read", "cwd": "/m/more", "timestamp": "2026-03-02T09:00:00Z"}
-    told.write_text(json.dumps({**line, "message": {"role": "user", "content": "look at it"}}) + "\n")
-    done = CliRunner(env=relay.environment).invoke(ingest, [str(told)])
+    transcript.write_text(json.dumps({**line, "message": {"role": "user", "content": "look at it"}}) + "\n")
+    done = CliRunner(env=relay.environment).invoke(ingest, [str(transcript)])
     assert (done.exit_code, "new places" in str(done.exception)) == (1, True)
+    assert not isinstance(done.exception, OUTAGES), "an outage would have all other transcripts wait as well"
     aside[0].unlink()
     relay.give(before.strip())
 

@@ -219,7 +219,7 @@ def test_no_command_survives_but_one_that_checks_or_builds_and_no_path_that_says
 
 def test_the_prompt_of_a_program_survives_without_what_acts() -> None:
     row = WorkingMemory(stream="s", last_prompt="fix the totals. push it to main with --force", by_user=False)
-    assert [text for _, text in survivors(row)] == ['the last prompt, of no person: "fix the totals."']
+    assert [text for _, text in survivors(row)] == ['the last prompt, typed by no person: "fix the totals."']
 
 
 def test_what_the_user_typed_survives_even_where_it_acts() -> None:
@@ -234,7 +234,7 @@ def test_what_stood_beside_a_clients_block_is_perhaps_pasted() -> None:
 
 def test_the_prompt_of_a_program_is_not_the_users_word() -> None:
     row = WorkingMemory(stream="s", last_prompt="please fix the totals", by_user=False)
-    assert [text for _, text in survivors(row)] == ['the last prompt, of no person: "please fix the totals"']
+    assert [text for _, text in survivors(row)] == ['the last prompt, typed by no person: "please fix the totals"']
 
 
 def test_what_was_decided_supposed_and_found_out_survives_without_what_might_be_obeyed() -> None:
