@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts, Spans
 from memctl.infra.log import checkpoints, erase
+from memctl.infra.log.event_ids import ids_of
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
@@ -211,7 +211,7 @@ class _LookUp:
         """Look up what waits, and name what is not there."""
         waiting, self._waiting = self._waiting, []
         self._events = self._bytes = 0
-        ids = [[event_id_of(self._space_id, event.dedupe_key) for event in parsed.events] for _, parsed, *_ in waiting]
+        ids = [ids_of(self._connection, self._space_id, parsed.events) for _, parsed, *_ in waiting]
         there = {
             row[0]
             for row in self._connection.execute(

@@ -11,11 +11,12 @@ from uuid import UUID
 import msgspec
 from psycopg.pq import TransactionStatus
 
-from memctl.domain.events.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.events.event import Event, NewEvent, Payload, Position, stream_hash, type_of
 from memctl.domain.events.observations import MESSAGE
 from memctl.domain.projects.identity import bare
 from memctl.domain.support import patterns
 from memctl.infra.database import Connection, Packed
+from memctl.infra.log.event_ids import ids_of, take_former, variant_id_of
 
 Redact = Callable[[Payload, str], tuple[Payload, str]]
 
@@ -108,7 +109,12 @@ def _append_but(
 def _append(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None, alone: bool
 ) -> list[Appended]:
-    columns = _columns(space_id, events)
+    if any(event.formerly for event in events):
+        if alone:
+            with connection.transaction():
+                return _append(connection, space_id, events, again, alone=False)
+        take_former(connection, space_id)
+    columns = _columns(ids_of(connection, space_id, events), events)
     if len(events) == 1 and (only := _append_one(connection, space_id, columns)) is not None:
         return [only]
     with connection.transaction() if alone else contextlib.nullcontext():
@@ -188,12 +194,13 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
     rests_on = [(*event.sources, *event.deliveries) for event in events]
     cited = list(set().union(*rests_on))
     under = gone(connection, space_id, cited)
+    ids = ids_of(connection, space_id, events) if under else []
     resting: set[int] = set()
     while under and (
         fresh := [n for n, ids in enumerate(rests_on) if n not in resting and not under.keys().isdisjoint(ids)]
     ):
         for n in fresh:
-            own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
+            own = ids[n]
             under[own] = next(under[id] for id in rests_on[n] if id in under)
             connection.execute(
                 "INSERT INTO memctl.tombstones (space_id, kind, stream, value, receipt)"
@@ -285,13 +292,13 @@ class _Hashes(dict[str, bytes]):
         return data
 
 
-def _columns(space_id: int, events: Sequence[NewEvent]) -> list[_Column]:
+def _columns(ids: Sequence[UUID], events: Sequence[NewEvent]) -> list[_Column]:
     """The columns of a batch, in the order of `_COLUMNS`."""
     texts, hashes = _Texts(), _Hashes()
     kinds = [type_of(e.payload) for e in events]
     salts = os.urandom(_SALT * len(events))
     return [
-        [derived_bytes(f"{space_id}:{e.dedupe_key}") for e in events],
+        [id.bytes for id in ids],
         [texts[e.stream] for e in events],
         [hashes[e.stream] for e in events],
         [texts[kind.name] for kind in kinds],
@@ -326,8 +333,9 @@ def _variants(
         if of_whom:
             content += "\0".join((e.actor, e.stream, e.session_id, *map(str, e.sources))) + "\0"
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass") + encode_payload(e)).hexdigest()
-        ids[i] = own = derived_bytes(f"{space_id}:{e.dedupe_key}#{digest}")
-        keys[i] = f"{e.dedupe_key}#{UUID(bytes=own)}".encode()
+        own = variant_id_of(space_id, UUID(bytes=columns[_IDS][n]), f"{e.dedupe_key}#{digest}")
+        ids[i] = own.bytes
+        keys[i] = f"{e.dedupe_key}#{own}".encode()
     return variants
 
 
