@@ -26,7 +26,7 @@ _WAY_OUT = patterns.compile(r"(?:the |proposed )?(?:fix|solution|resolution)\W*"
 _PARAGRAPH = patterns.compile(r"\s*(?P<rest>[^\s`|#](?:[^\n]|\n[^\n])*)")
 _WHY = patterns.compile(
     r"\b(?:because|since|so (?:that|the|it|they|we)|due to|to (?:avoid|prevent|ensure|match|keep)|"
-    r"instead of|rather than|no longer|in place of)\b|\bfrom\b.{3,80}\bto\b|`[^`]+` ?(?:→|->) ?`",
+    r"instead of|rather than|no longer|in place of)\b",
     patterns.I,
 )
 """What says why, or in place of what."""
@@ -68,7 +68,7 @@ def _wrong(report: str) -> Iterator[Point]:
 
 
 def _done(report: str) -> Iterator[Point]:
-    for sentence, point in done_sentences(report, sure=True):
+    for sentence, _ in done_sentences(report, sure=True):
         why = _WHY.search(sentence)
-        if not point and len(sentence) >= _SHORTEST and why and not _OF_TESTS.search(sentence[: why.start()]):
+        if len(sentence) >= _SHORTEST and why and not _OF_TESTS.search(sentence[: why.start()]):
             yield Point(f"Done: {one_line(sentence.rstrip(':'), _LONGEST)}")

@@ -548,7 +548,7 @@ class Conversation:
         where the user let that stand."""
         plan = self._plan
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
-        reported = (point for turn in self._turns if not turn.corrected for point in settled_in(turn.answer))
+        reported = (point for turn in self._turns if not turn.corrected for point in settled_in(turn.report))
         found = [EpisodeDecision(clipped(each.text, DECISION)) for each in planned]
         return (*found, *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported))
 
