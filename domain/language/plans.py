@@ -9,8 +9,9 @@ from memctl.domain.support.bounded import one_line
 MOST, LONGEST = 6, 20_000
 """Points that are taken from one plan, and characters of it that are read."""
 
-_TITLE_ROOM, _SECTION_ROOM, _SHORTEST, _LONGEST_POINT = 90, 60, 30, 300
-"""Characters of its title, of a heading, and of a point: shorter ones name a thing, longer ones are accounts."""
+_TITLE_ROOM, _SECTION_ROOM, _SHORTEST, _LONGEST_POINT, _PARAGRAPH = 90, 60, 30, 300, 360
+"""Characters of its title, of a heading, of a point (shorter ones name a thing, longer ones are accounts), and of a
+paragraph."""
 
 _SENT = patterns.compile(
     r"\s*(?:(?:please )?(?:implement|execute|carry out) (?:the following|this) plan|## Approved Plan)\s*:?[ \t]*\n",
@@ -72,27 +73,31 @@ def points_of(text: str) -> list[Decision]:
                 _take(found, lead, said[item.end() :], start + line.find(said) + item.end())
         else:
             label = _LABEL.match(said)
-            heading, begins = (label["label"], label.end()) if label else (section, 0)
-            if (not taken or label) and (lead := _lead(title, heading)):
+            begins = label.end() if label else 0
+            if (label or not taken) and (lead := _lead(title, section, label["label"] if label else "")):
                 done = _take(found, lead, said[begins:], start + line.find(said) + begins, more=True)
                 taken = taken or done
     return found if title else []
 
 
-def _lead(title: str, heading: str) -> str:
-    """What stands before a sentence under a heading that says what the plan is for, or how it goes about it."""
-    if _PURPOSE.match(heading):
-        return f"Planned and done: {title}. Why"  # what a plan is for held before it
-    return f"Planned and done ({title})" if _WAY.match(heading) else ""
+def _lead(title: str, section: str, label: str) -> str:
+    """What stands before a sentence of a plan where its heading or its label says what the plan is for, how it goes
+    about it, or what it settles; empty where neither does."""
+    for heading in filter(None, (label, section)):
+        if _PURPOSE.match(heading):
+            return f"Planned and done: {title}. {label or 'Why'}"  # what a plan is for held before it
+        if _WAY.match(heading) or (label and _SETTLES.search(heading)):
+            return f"Planned and done ({title}){f': {label}' if label else ''}"
+    return ""
 
 
 def _take(found: list[Decision], lead: str, said: str, start: int, *, more: bool = False) -> bool:
     """One sentence of a plan, with `more` those behind it as far as there is room, unless it only leads to others or is
     a step on the way. Whether it was taken."""
     ends = [stop.start("stop") for stop in _STOP.finditer(said)] or [len(said)]
-    end = max((each for each in ends if each <= _LONGEST_POINT), default=ends[0]) if more else ends[0]
+    end = max((each for each in ends if each <= _PARAGRAPH), default=ends[0]) if more else ends[0]
     words = " ".join(said[:end].replace("**", "").split())
-    if words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _LONGEST_POINT or _STEP.match(words):
+    if words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= (_PARAGRAPH if more else _LONGEST_POINT) or _STEP.match(words):
         return False
     found.append(Decision(f"{lead}: {words}", "", start, start + end))
     return True

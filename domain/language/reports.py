@@ -23,6 +23,7 @@ _SHORTEST, _LONGEST = 40, 300
 
 _WAY_OUT = patterns.compile(r"(?:the |proposed )?(?:fix|solution|resolution)\W*", patterns.I)
 """A label of how something was mended."""
+_FIX_IS = patterns.compile(r"the (?:fix|solution)\b[^:.]{1,24}: (?P<rest>\S.{30,})", patterns.I)
 _PARAGRAPH = patterns.compile(r"\s*(?P<rest>[^\s`|#](?:[^\n]|\n[^\n])*)")
 _WHY = patterns.compile(
     r"\b(?:because|since|so (?:that|the|it|they|we)|due to|to (?:avoid|prevent|ensure|match|keep)|"
@@ -59,6 +60,9 @@ def _mended(report: str) -> Iterator[Point]:
             said = one_line(behind["rest"].replace("**", ""), _LONGEST)
             if len(said) >= _SHORTEST and says_words(said):
                 yield Point(f"Fix: {said}")
+    for sentence in sentences(report):
+        if (said := _FIX_IS.match(sentence)) is not None:
+            yield Point(f"Fix: {one_line(said['rest'], _LONGEST)}")
 
 
 def _wrong(report: str) -> Iterator[Point]:

@@ -36,7 +36,7 @@ FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 SETTLED = 16
 """Decisions of an episode, with what its work came to."""
 
-DECISION = 400
+DECISION = 500
 """Characters of a decision: a question with what was answered, or a cause."""
 
 PIVOT_STEPS = 5
