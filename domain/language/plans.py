@@ -97,7 +97,11 @@ def _take(found: list[Decision], lead: str, said: str, start: int, *, more: bool
     ends = [stop.start("stop") for stop in _STOP.finditer(said)] or [len(said)]
     end = max((each for each in ends if each <= _PARAGRAPH), default=ends[0]) if more else ends[0]
     words = " ".join(said[:end].replace("**", "").split())
-    if words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= (_PARAGRAPH if more else _LONGEST_POINT) or _STEP.match(words):
+    if (
+        words[-1:] in (":", "?", ",")
+        or not _SHORTEST <= len(words) <= (_PARAGRAPH if more else _LONGEST_POINT)
+        or _STEP.match(words)
+    ):
         return False
     found.append(Decision(f"{lead}: {words}", "", start, start + end))
     return True

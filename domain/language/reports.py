@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from memctl.domain.events.facts import DecisionKind
-from memctl.domain.failures.explanations import guesses, links, sentences
+from memctl.domain.failures.explanations import guesses, links, says_why, sentences
 from memctl.domain.language.hypotheses import TITLE, causes_in
 from memctl.domain.language.summaries import done_sentences, says_words
 from memctl.domain.support import patterns
@@ -25,12 +25,6 @@ _WAY_OUT = patterns.compile(r"(?:the |proposed )?(?:fix|solution|resolution)\W*"
 """A label of how something was mended."""
 _FIX_IS = patterns.compile(r"the (?:fix|solution)\b[^:.]{1,24}: (?P<rest>\S.{30,})", patterns.I)
 _PARAGRAPH = patterns.compile(r"\s*(?P<rest>[^\s`|#](?:[^\n]|\n[^\n])*)")
-_WHY = patterns.compile(
-    r"\b(?:because|since|so (?:that|the|it|they|we)|due to|to (?:avoid|prevent|ensure|match|keep)|"
-    r"instead of|rather than|no longer|in place of)\b",
-    patterns.I,
-)
-"""What says why, or in place of what."""
 _WAS_WRONG = patterns.compile(
     r"(?:\w+, )?the (?:\w+ ){0,2}(?:issue|problem|cause|bug|errors?|failures?) (?:was|were|occurred|happened|came)\b",
     patterns.I,
@@ -73,6 +67,6 @@ def _wrong(report: str) -> Iterator[Point]:
 
 def _done(report: str) -> Iterator[Point]:
     for sentence, _ in done_sentences(report, sure=True):
-        why = _WHY.search(sentence)
-        if len(sentence) >= _SHORTEST and why and not _OF_TESTS.search(sentence[: why.start()]):
-            yield Point(f"Done: {one_line(sentence.rstrip(':'), _LONGEST)}")
+        leads_on = sentence.endswith(":")
+        if len(sentence) >= _SHORTEST and says_why(sentence) and not (leads_on or _OF_TESTS.search(sentence)):
+            yield Point(f"Done: {one_line(sentence, _LONGEST)}")

@@ -27,7 +27,7 @@ from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
-from memctl.domain.language.commits import message_of
+from memctl.domain.language.commits import settled_by
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
 from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
@@ -193,9 +193,8 @@ class Conversation:
     def committed(self, placed: OrderedEvent, message: str) -> None:
         """Work was committed: what its message gives reasons for is settled, and the plan it carries out. The agent
         wrote both, whoever sent them."""
-        said = message_of(message)
-        if said.why:
-            decided = Decision(one_line(f"Committed: {said.subject}. {said.why}", DECISION), "", 0, 0)
+        for settled in settled_by(message):
+            decided = Decision(one_line(settled, DECISION), "", 0, 0)
             self.decided(placed, Span(placed.cite), decided, Provenance.AGENT, planned=True)
         plan = self._plan
         if plan is None or not plan.files:

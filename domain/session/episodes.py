@@ -343,7 +343,9 @@ class EpisodeSoFar(Signs, kw_only=True):
         """What was settled; with what the work came to, where it came to good by more than the agent's word."""
         awaiting = self.awaiting if accepted and outcome == "success" else ()
         found = dict.fromkeys((*self.decisions, *awaiting))
-        return tuple(each for each in found if (each.kind, each.text) != ("cause", clipped(problem, DECISION)))[:SETTLED]
+        return tuple(each for each in found if (each.kind, each.text) != ("cause", clipped(problem, DECISION)))[
+            :SETTLED
+        ]
 
     def complexity(self) -> float:
         """0 to 1: steps (full at 60), files (at 12), errors (at 8)."""
