@@ -55,8 +55,8 @@ def _mended(report: str) -> Iterator[Point]:
             if len(said) >= _SHORTEST and says_words(said):
                 yield Point(f"Fix: {said}")
     for sentence in sentences(report):
-        if (said := _FIX_IS.match(sentence)) is not None:
-            yield Point(f"Fix: {one_line(said['rest'], _LONGEST)}")
+        if (mended := _FIX_IS.match(sentence)) is not None:
+            yield Point(f"Fix: {one_line(mended["rest"], _LONGEST)}")
 
 
 def _wrong(report: str) -> Iterator[Point]:
