@@ -56,7 +56,7 @@ def _mended(report: str) -> Iterator[Point]:
                 yield Point(f"Fix: {said}")
     for sentence in sentences(report):
         if (mended := _FIX_IS.match(sentence)) is not None:
-            yield Point(f"Fix: {one_line(mended["rest"], _LONGEST)}")
+            yield Point(f"Fix: {one_line(mended['rest'], _LONGEST)}")
 
 
 def _wrong(report: str) -> Iterator[Point]:
