@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import NamedTuple
 
-from memctl.domain.failures.explanations import says_why
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -54,11 +53,11 @@ def message_of(text: str) -> Message:
 
 def settled_by(text: str) -> list[str]:
     """What the message of a commit settles, each under its subject: what its sentences say where they say enough, and
-    the points of its list that say why, or in place of what."""
+    the points of its list that do."""
     head, _, body = text[:LONGEST].strip().partition("\n")
     sentences, points = _paragraphs("\n".join(_without_trailers(body.strip().split("\n"))[0]))
     said = [sentences] if _reasons(sentences) else []
-    said += [point for point in points if says_why(point) and _reasons(point)]
+    said += [point for point in points if _reasons(point)]
     return [f"Committed: {one_line(head, SUBJECT)}. {each}" for each in said[:MOST_SETTLED]]
 
 
