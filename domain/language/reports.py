@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from memctl.domain.events.facts import DecisionKind
 from memctl.domain.failures.explanations import guesses, links, says_why, sentences
-from memctl.domain.language.commits import ENOUGH
-from memctl.domain.language.prompts import words_in
 from memctl.domain.language.hypotheses import TITLE, causes_in
 from memctl.domain.language.summaries import done_sentences, says_words
 from memctl.domain.support import patterns
@@ -32,7 +30,7 @@ _WAS_WRONG = patterns.compile(
     patterns.I,
 )
 """How begins a sentence that says, once it is over, what had been wrong."""
-_OF_TESTS = patterns.compile(r"\b\w*tests?\b", patterns.I)
+_OF_TESTS = patterns.compile(r"\b[Tt]est|Test|_test")
 
 
 class Point(NamedTuple):
@@ -70,5 +68,5 @@ def _wrong(report: str) -> Iterator[Point]:
 def _done(report: str) -> Iterator[Point]:
     for sentence, _ in done_sentences(report, sure=True):
         leads_on = sentence.endswith(":")
-        if len(sentence) >= _SHORTEST and (says_why(sentence) or len(words_in(sentence)) >= ENOUGH) and not (leads_on or _OF_TESTS.search(sentence)):
+        if len(sentence) >= _SHORTEST and says_why(sentence) and not (leads_on or _OF_TESTS.search(sentence)):
             yield Point(f"Done: {one_line(sentence, _LONGEST)}")
