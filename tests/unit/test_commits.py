@@ -61,7 +61,7 @@ def test_reports_of_one_commit_that_differ_give_the_same_row_in_any_order() -> N
 
 def test_a_commit_settles_what_its_sentences_say_and_each_point_that_says_enough() -> None:
     point = "answer 429 at once where the window is over, so that nobody waits for an attempt that cannot succeed"
-    broken = point.replace(' over', '\n  over')
+    broken = point.replace(" over", "\n  over")
     text = f"Cap it\n\n{WHY}\n\n- {broken}\n- few words\n\nSigned-off-by: A <a@b.example>"
     assert settled_by(text) == [f"Committed: Cap it. {WHY}", f"Committed: Cap it. {point}"]
     assert settled_by(f"Cap it\n\n> {WHY}") == []
