@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memctl.domain.events.facts import DecisionKind
 from memctl.domain.failures.explanations import guesses, links, says_why, sentences
 from memctl.domain.language.hypotheses import TITLE, causes_in
-from memctl.domain.language.summaries import done_sentences, says_words
+from memctl.domain.language.summaries import done_sentences, says_done, says_words
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
@@ -21,7 +21,7 @@ MOST = 4
 _SHORTEST, _LONGEST = 40, 300
 """Characters of a point."""
 
-_WAY_OUT = patterns.compile(r"(?:the |proposed )?(?:fix|solution|resolution)\W*", patterns.I)
+_WAY_OUT = patterns.compile(r"(?:the )?(?:fix|solution|resolution)(?: \([^)]*\))?\W*", patterns.I)
 """A label of how something was mended."""
 _FIX_IS = patterns.compile(r"the (?:fix|solution)\b[^:.]{1,24}: (?P<rest>\S.{30,})", patterns.I)
 _PARAGRAPH = patterns.compile(r"\s*(?P<rest>[^\s`|#](?:[^\n]|\n[^\n])*)")
@@ -55,7 +55,8 @@ def _mended(report: str) -> Iterator[Point]:
             if len(said) >= _SHORTEST and says_words(said):
                 yield Point(f"Fix: {said}")
     for sentence in sentences(report):
-        if (mended := _FIX_IS.match(sentence)) is not None:
+        mended = _FIX_IS.match(sentence)
+        if mended is not None and says_done(mended["rest"][:1].upper() + mended["rest"][1:], sure=True):
             yield Point(f"Fix: {one_line(mended['rest'], _LONGEST)}")
 
 
