@@ -540,9 +540,7 @@ def test_a_report_settles_how_it_was_mended_and_why_once_the_work_came_to_good()
 
 
 def test_a_report_settles_no_fix_that_is_only_proposed() -> None:
-    proposed = (
-        "**Proposed fix:** Sort by number, which a row keeps. The fix is simple: change the sorting of exports."
-    )
+    proposed = "**Proposed fix:** Sort by number, which a row keeps. The fix is simple: change the sorting of exports."
     done = "All pass. The fix is simple: changed the sorting of the export to the number of a row."
     edit = worked(committed=False)[:2]
     assert settled(ASK, *edit, *TESTED, ResponseReceived(text=proposed)) == []
