@@ -200,7 +200,7 @@ def _decided(decisions: tuple[EpisodeDecision, ...]) -> Iterator[str]:
             for each in decisions
             if each.said_by is said_by
         )
-        yield f"Decided ({words_to_all(said_by)}): {clipped(said, 900)}"
+        yield f"Decided ({words_to_all(said_by)}): {clipped(said, 1_300)}"
 
 
 def _of_episode(episode: Episode) -> Memory:
@@ -213,9 +213,9 @@ def _of_episode(episode: Episode) -> Memory:
         f"Outcome: {outcome}" + (f" ({one_line(episode.why, 160)})" if episode.why else ""),
         f"Problem: {clipped(episode.problem, 400)}" if episode.problem else "",
         f"Solution: {clipped(said, 700)}" if said else "",
-        *_decided(episode.decisions),
         f"Files: {listed(episode.files)}" if episode.files else "",
         f"Left open: {'; '.join(thread.text for thread in episode.threads)}" if episode.threads else "",
+        *_decided(episode.decisions),
     )
     return Memory(
         id=memory_id("episode", str(episode.id)),
@@ -233,7 +233,7 @@ def _of_episode(episode: Episode) -> Memory:
             clipped(episode.description, 600),
             clipped(episode.problem, 500),
             clipped(said, 900),
-            clipped(" ".join(each.text for each in episode.decisions), 2400),
+            clipped(" ".join(each.text for each in episode.decisions), 3600),
             clipped(" ".join(("left open", *(thread.text for thread in episode.threads))), 400)
             if episode.threads
             else "",

@@ -244,6 +244,18 @@ _LINKS = patterns.compile(
 )
 
 
+_IN_PLACE_OF = patterns.compile(
+    r"\b(?:because|since|so (?:that|the|it|they|we)|due to|to (?:avoid|prevent|ensure|match|keep)|"
+    r"instead of|rather than|no longer|in place of)\b",
+    patterns.I,
+)
+
+
+def says_why(done: str) -> bool:
+    """Whether what says what was done says why, or in place of what."""
+    return _IN_PLACE_OF.search(done) is not None
+
+
 def _explains(sentence: str) -> bool:
     return _LINKS.search(sentence) is not None or _EXPLAINS.search(sentence) is not None
 

@@ -68,7 +68,7 @@ _FOUND = patterns.compile(
     r"(?:: (?=\S)| ?[—–] ?))\s*(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)",
     patterns.I,
 )
-_TITLE = patterns.compile(
+TITLE = patterns.compile(
     r"^[ \t]*(?:(?:[-*+]|\d{1,2}[.)])[ \t]+)?(?:#{1,6}[ \t]+(?:\d{1,2}[.)][ \t]+)?\*{0,2}(?P<heading>[^*\n]+)"
     r"\*{0,2}:?[ \t]*\n|\*\*(?:\d{1,2}[.)][ \t]+)?(?P<bold>[^*\n]+)\*\*[ \t]*(?:[:.—–-][ \t]*)?)",
     patterns.M,
@@ -177,7 +177,7 @@ def _announced(text: str, fenced: Sequence[tuple[int, int]]) -> Iterator[Cause]:
 
 def _titled(text: str, taken: list[tuple[int, int]]) -> Iterator[Cause]:
     """Causes behind titles that name a fault, outside of what is `taken`."""
-    for title in _TITLE.finditer(text) if "#" in text or "**" in text else ():
+    for title in TITLE.finditer(text) if "#" in text or "**" in text else ():
         label = title["heading"] or title["bold"]
         if len(label) > _LONGEST_TITLE or not _FAULT.fullmatch(label):
             continue

@@ -9,8 +9,9 @@ from memctl.domain.support.bounded import one_line
 MOST, LONGEST = 6, 20_000
 """Points that are taken from one plan, and characters of it that are read."""
 
-_TITLE_ROOM, _SECTION_ROOM, _SHORTEST, _LONGEST_POINT = 90, 60, 30, 300
-"""Characters of its title, of a heading, and of a point: shorter ones name a thing, longer ones are accounts."""
+_TITLE_ROOM, _SECTION_ROOM, _SHORTEST, _LONGEST_POINT, _PARAGRAPH = 90, 60, 30, 300, 360
+"""Characters of its title, of a heading, of a point (shorter ones name a thing, longer ones are accounts), and of a
+paragraph."""
 
 _SENT = patterns.compile(
     r"\s*(?:(?:please )?(?:implement|execute|carry out) (?:the following|this) plan|## Approved Plan)\s*:?[ \t]*\n",
@@ -22,12 +23,16 @@ _PURPOSE = patterns.compile(
     r"(?:context|background|problem(?: statement)?|motivation|goal|overview|summary|purpose|root cause|why)\W*\z",
     patterns.I,
 )
-_WAY = patterns.compile(r"(?:(?:proposed )?(?:approach|solution|fix|design|strategy)|key insight)\W*\z", patterns.I)
+_WAY = patterns.compile(
+    r"(?:(?:the |proposed )?(?:approach|solution|fix|design|strategy)|key (?:insight|finding))\W*\z", patterns.I
+)
 _SETTLES = patterns.compile(
     r"\b(?:decisions?|decided|requirements?|rationale|trade-?offs?|constraints?|rules|principles|"
     r"not (?:chang\w+|touch\w+|covered|included)|by design|(?:does|do|will) not|out of scope|why (?:no|not|this))\b",
     patterns.I,
 )
+_LABEL = patterns.compile(r"\*\*(?P<label>[^*\n]{3,60}?)(?::\*\*|\*\*[ \t]*[:—–])[ \t]*")
+"""A label in bold, which stands for a heading of its line."""
 _ITEM = patterns.compile(r"(?:[-*+]|\d{1,2}[.)])[ \t]+")
 _STOP = patterns.compile(r"(?:[^.\s]{4}|[)`\"'”*\]])(?P<stop>[.!])(?:\*{0,2}[)\"'”]?(?:\s|$))")
 _STEP = patterns.compile(
@@ -47,7 +52,7 @@ def plan_in(text: str) -> int | None:
 
 
 def points_of(text: str) -> list[Decision]:
-    """What the plan in a text settles, each in one sentence under the plan's title."""
+    """What the plan in a text settles, each under the plan's title."""
     at = plan_in(text) or 0
     title, section, found = "", "", list[Decision]()
     taken = fenced = False
@@ -66,19 +71,37 @@ def points_of(text: str) -> list[Decision]:
                 # The heading may say who decided it, or that it is what stays as it was.
                 lead = f"Planned and done ({title}, under “{one_line(section, _SECTION_ROOM)}”)"
                 _take(found, lead, said[item.end() :], start + line.find(said) + item.end())
-        elif not taken and (_PURPOSE.match(section) or _WAY.match(section)):
-            taken = True
-            # What a plan is for held before it.
-            lead = f"Planned and done: {title}. Why" if _PURPOSE.match(section) else f"Planned and done ({title})"
-            _take(found, lead, said, start + line.find(said))
+        else:
+            label = _LABEL.match(said)
+            begins = label.end() if label else 0
+            if (label or not taken) and (lead := _lead(title, section, label["label"] if label else "")):
+                done = _take(found, lead, said[begins:], start + line.find(said) + begins, more=True)
+                taken = taken or done
     return found if title else []
 
 
-def _take(found: list[Decision], lead: str, said: str, start: int) -> None:
-    """One sentence of a plan, unless it only leads to others or is a step on the way."""
-    stop = _STOP.search(said)
-    sentence = said[: stop.start("stop") if stop else len(said)]
-    words = " ".join(sentence.replace("**", "").split())
-    if words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _LONGEST_POINT or _STEP.match(words):
-        return
-    found.append(Decision(f"{lead}: {words}", "", start, start + len(sentence)))
+def _lead(title: str, section: str, label: str) -> str:
+    """What stands before a sentence of a plan where its heading or its label says what the plan is for, how it goes
+    about it, or what it settles; empty where neither does."""
+    for heading in filter(None, (label, section)):
+        if _PURPOSE.match(heading):
+            return f"Planned and done: {title}. {label or 'Why'}"  # what a plan is for held before it
+        if _WAY.match(heading) or (label and _SETTLES.search(heading)):
+            return f"Planned and done ({title}){f': {label}' if label else ''}"
+    return ""
+
+
+def _take(found: list[Decision], lead: str, said: str, start: int, *, more: bool = False) -> bool:
+    """One sentence of a plan, with `more` those behind it as far as there is room, unless it only leads to others or is
+    a step on the way. Whether it was taken."""
+    ends = [stop.start("stop") for stop in _STOP.finditer(said)] or [len(said)]
+    end = max((each for each in ends if each <= _PARAGRAPH), default=ends[0]) if more else ends[0]
+    words = " ".join(said[:end].replace("**", "").split())
+    if (
+        words[-1:] in (":", "?", ",")
+        or not _SHORTEST <= len(words) <= (_PARAGRAPH if more else _LONGEST_POINT)
+        or _STEP.match(words)
+    ):
+        return False
+    found.append(Decision(f"{lead}: {words}", "", start, start + end))
+    return True

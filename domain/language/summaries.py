@@ -122,7 +122,7 @@ def gist_of(text: str, limit: int) -> str:
     found = ""
     for sentence in sentences(text):
         sentence = sentence.replace("**", "")
-        if sentence[0] in "|+" or not _says_words(sentence) or _SAYS_NOTHING.search(sentence):
+        if sentence[0] in "|+" or not says_words(sentence) or _SAYS_NOTHING.search(sentence):
             continue
         if found and len(found) + 1 + len(sentence) > limit:
             break
@@ -140,7 +140,7 @@ def account_of(text: str, limit: int, *, sure: bool = False) -> str:
     what the agent says of itself, or of what has been done, and not how things are.
     """
     account, lead = "", 0
-    for sentence, point in _done_sentences(text, sure=sure):
+    for sentence, point in done_sentences(text, sure=sure):
         if sentence.rstrip(".:") in account:
             continue
         if not point:
@@ -173,7 +173,7 @@ def says_done(sentence: str, *, sure: bool = False) -> bool:
     done = _did(sentence) or (sure and (been := _IS_SINCE.search(sentence)) is not None and been[1].lower() in _DONE)
     if not done and (sure or not _reports(sentence)):
         return False
-    return (_says_words(sentence) or "→" in sentence) and not _SAYS_NOTHING.search(sentence.rstrip(":"))
+    return (says_words(sentence) or "→" in sentence) and not _SAYS_NOTHING.search(sentence.rstrip(":"))
 
 
 def _reports(sentence: str) -> bool:
@@ -192,7 +192,7 @@ def _did(sentence: str) -> bool:
     return found is not None and (found["did"] is None or found["did"].lower() in _DONE_BY_ME)
 
 
-def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
+def done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
     """The sentences that say what was done, and the points of a list that one of them announces (True)."""
     announced = past = False
     points = _Points()
@@ -241,7 +241,7 @@ class _Points:
                 self._bare = ""
             return
         yield from self.ended()
-        if _says_words(said) or "→" in said:
+        if says_words(said) or "→" in said:
             yield one_line(said.rstrip(".:"), LONGEST_POINT), True
         else:
             self._bare = said.rstrip(".:")
@@ -257,11 +257,11 @@ def _point(line: str) -> str:
     said = ""
     for sentence in sentences(line):
         said = f"{said.rstrip('.:')}: {sentence}" if said else sentence
-        if _says_words(said) or len(said) > LONGEST_POINT:
+        if says_words(said) or len(said) > LONGEST_POINT:
             break
     return said.replace("**", "")
 
 
-def _says_words(sentence: str) -> bool:
+def says_words(sentence: str) -> bool:
     plain = sum(len(word) > 1 and word.isascii() and word.isalpha() for word in sentence.split())
     return plain >= 3 or sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3

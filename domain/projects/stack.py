@@ -263,8 +263,12 @@ def _name(name: str) -> str:
 
 _SUBJECT = patterns.compile(
     r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*"""
-    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,})|"\s*((?:[^\n"\\]|\\.){3,})|'\s*([^\n']{3,}))"""
+    r"""(?:"\$\(cat <<-?\s*['"]?(?P<mark>\w+)['"]?\n\s*(?P<here>[^\n]{3,})|"\s*(?P<double>(?:[^\n"\\]|\\.){3,})|"""
+    r"""'\s*(?P<single>[^\n']{3,}))"""
 )
+_FORMS = ("here", "double", "single")
+_CLOSES = patterns.compile(r"""(?s:(?:[^"\\]|\\.)*)(?P<end>")""")
+"""A string in double quotes, up to its end."""
 _CONVENTIONAL = patterns.compile(
     r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S"
 )
@@ -277,8 +281,22 @@ _BY_GIT = patterns.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|
 def subject_of(command: str) -> str:
     """The first line of the message that a command commits with; empty where it gives none of its own."""
     found = _SUBJECT.search(command) if "commit" in command else None
-    subject = next(filter(None, found.groups()), "")[:200].strip().replace('\\"', '"') if found else ""
+    subject = next(filter(None, map(found.group, _FORMS)), "")[:200].strip().replace('\\"', '"') if found else ""
     return "" if _BY_GIT.match(subject) else subject
+
+
+def message_in(command: str) -> str:
+    """The whole message that a command commits with, as far as one `-m` gives it; empty where `subject_of` is."""
+    found = _SUBJECT.search(command) if subject_of(command) else None
+    if found is None:
+        return ""
+    form = next(name for name in _FORMS if found[name])
+    said = command[found.start(form) :]
+    if form == "here":
+        return said.partition(f"\n{found['mark']}")[0]
+    if form == "single":
+        return said.replace("'\"'\"'", "’").replace("'\\''", "’").partition("'")[0]
+    return said[: stop.start("end") if (stop := _CLOSES.match(said)) else None].replace('\\"', '"')
 
 
 def is_conventional(subject: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from uuid import UUID
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent, prompt_about
@@ -10,6 +11,7 @@ from memctl.domain.events.facts import (
     Answered,
     DecisionKind,
     DecisionTaken,
+    EpisodeDecision,
     InsightFound,
     Prompted,
     PromptKind,
@@ -25,6 +27,7 @@ from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
+from memctl.domain.language.commits import settled_by
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
 from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
@@ -39,15 +42,16 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
+from memctl.domain.language.reports import settled_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
-from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
+from memctl.domain.session.episodes import CERTAIN, DECISION, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.shell.changes import named_by
 from memctl.domain.support import patterns
-from memctl.domain.support.bounded import one_line, with_place
+from memctl.domain.support.bounded import clipped, one_line, with_place
 from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, by_actor, member_of, of_client, through
 
 RESTED = 4 * 3_600_000_000
@@ -57,8 +61,8 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
-_MOST_MADE = 2_000
-"""Names of a session's own that are remembered."""
+_MOST_MADE, MOST_TURNS = 2_000, 8
+"""Names of a session's own that are remembered, and turns of a task whose reports are."""
 
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
@@ -67,8 +71,8 @@ _NO_WORDS = "No response requested."
 class OpenPlan:
     """A plan that is being carried out."""
 
-    def __init__(self, sent: OrderedEvent, text: str) -> None:
-        self.sent, self.text = sent, text
+    def __init__(self, sent: OrderedEvent, text: str, episode: UUID | None) -> None:
+        self.sent, self.text, self.episode = sent, text, episode
         self.files: dict[str, bool] = {}
         """What was changed for it, and whether the user has spoken since it first was."""
 
@@ -97,6 +101,8 @@ class Conversation:
         self._outcomes = episode_outcomes
         self._turn: OpenTurn | None = None
         self._turn_before: OpenTurn | None = None
+        self._turns: list[OpenTurn] = []
+        """Those of the open task that changed files."""
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
         self._about_task = ""
@@ -141,6 +147,7 @@ class Conversation:
             self._hand_out(self._turn)
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
+            self.episode.awaiting = self._awaiting(self.episode)
             self._outcomes.conclude(self.episode, closed=False)
 
     def recalled(self, seen: MemoryRecalled) -> None:
@@ -176,15 +183,19 @@ class Conversation:
     def planned(self, placed: OrderedEvent, text: str) -> None:
         """A plan is to be carried out, where the text holds one."""
         if plan_in(text) is not None:
-            self._plan = OpenPlan(placed, text)
+            self._plan = OpenPlan(placed, text, self.episode.id if self.episode is not None else None)
 
     def undone(self, files: tuple[str, ...]) -> None:
         """What was changed in these files was taken back, or all that was where none are named."""
         if self._plan is not None:
             self._plan.undone(files)
 
-    def committed(self, placed: OrderedEvent) -> None:
-        """Work was committed: the plan it carries out is settled. The agent wrote it, whoever sent it."""
+    def committed(self, placed: OrderedEvent, message: str) -> None:
+        """Work was committed: what its message gives reasons for is settled, and the plan it carries out. The agent
+        wrote both, whoever sent them."""
+        for settled in settled_by(message):
+            decided = Decision(one_line(settled, DECISION), "", 0, 0)
+            self.decided(placed, Span(placed.cite), decided, Provenance.AGENT, planned=True)
         plan = self._plan
         if plan is None or not plan.files:
             return
@@ -407,6 +418,8 @@ class Conversation:
         if turn is not None and path not in turn.files:
             turn.files[path] = None
             turn.dirty = True
+            if turn not in self._turns and len(self._turns) < MOST_TURNS:
+                self._turns.append(turn)
 
     # --- tasks ---
 
@@ -513,6 +526,7 @@ class Conversation:
         if episode is None:
             return
         episode.closed_by = by
+        episode.awaiting = self._awaiting(episode)
         closed = self._outcomes.conclude(episode, closed=True)
         self._assert.make(
             TaskClosed,
@@ -526,6 +540,16 @@ class Conversation:
             recalled=episode.recalls.recalled,
         )
         self.episode = None
+        self._turns = []
+
+    def _awaiting(self, episode: EpisodeSoFar) -> tuple[EpisodeDecision, ...]:
+        """What the open task's work settles if it comes to good: what it was planned to be, and what the agent reported
+        where the user let that stand."""
+        plan = self._plan
+        planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
+        reported = (point for turn in self._turns if not turn.corrected for point in settled_in(turn.report))
+        found = [EpisodeDecision(clipped(each.text, DECISION)) for each in planned]
+        return (*found, *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported))
 
     def _correct(self, turn: OpenTurn | None) -> None:
         """What a turn came to was not let stand. One that only asked, or came to nothing, has nothing to correct."""

@@ -25,7 +25,7 @@ from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.summaries import account_of, gist_of, is_politeness, says_done
-from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
+from memctl.domain.session.outcome_rules import UNCONTRADICTED, Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.provenance import RIGHTS, Provenance
@@ -33,7 +33,10 @@ from memctl.domain.support.provenance import RIGHTS, Provenance
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
-DECISION = 400
+SETTLED = 16
+"""Decisions of an episode, with what its work came to."""
+
+DECISION = 500
 """Characters of a decision: a question with what was answered, or a cause."""
 
 PIVOT_STEPS = 5
@@ -109,6 +112,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     tools: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     plan: tuple[tuple[str, str], ...] = ()
     decisions: list[EpisodeDecision] = msgspec.field(default_factory=list)
+    awaiting: tuple[EpisodeDecision, ...] = ()
+    """What the work settles if it comes to good."""
     pivots: list[Pivot] = msgspec.field(default_factory=list)
     written_at: int | None = None
     """Uses of tools before the last change of any file, `changed_at` before that of one that the work is judged by."""
@@ -334,6 +339,14 @@ class EpisodeSoFar(Signs, kw_only=True):
             return "verdict"
         return "session_end" if self.left else ""
 
+    def _decisions(self, problem: str, *, accepted: bool, outcome: Outcome) -> tuple[EpisodeDecision, ...]:
+        """What was settled; with what the work came to, where it came to good by more than the agent's word."""
+        awaiting = self.awaiting if accepted and outcome == "success" else ()
+        found = dict.fromkeys((*self.decisions, *awaiting))
+        return tuple(each for each in found if (each.kind, each.text) != ("cause", clipped(problem, DECISION)))[
+            :SETTLED
+        ]
+
     def complexity(self) -> float:
         """0 to 1: steps (full at 60), files (at 12), errors (at 8)."""
         parts = 0.5 * min(self.steps / 60, 1) + 0.3 * min(len(self.files) / 12, 1) + 0.2 * min(self.errors / 8, 1)
@@ -394,9 +407,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             ),
             plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
             plan_summary=self._plan_summary(),
-            decisions=tuple(
-                each for each in self.decisions if (each.kind, each.text) != ("cause", clipped(problem, DECISION))
-            ),
+            decisions=self._decisions(problem, accepted=closed or confidence > UNCONTRADICTED, outcome=outcome),
             pivots=tuple(self.pivots),
             patches=tuple(patch.shown(path) for path, patch in list(self.files.items())[:PATCHES]),
             lines_added=self.added,

@@ -60,6 +60,11 @@ class OpenTurn:
         """The last words."""
         return self.answers[-1].text if self.answers else ""
 
+    @property
+    def report(self) -> str:
+        """What it says of its work, the reasons that it gave on the way first."""
+        return "\n\n".join(each.text for each in (*self.reasons, *self.answers))
+
     def answered(self, given: AnswerGiven) -> None:
         if self._leading_over:
             led = self.answers[-self._leading_over :]

@@ -34,7 +34,7 @@ from memctl.domain.knowledge.strategies import (
     steps_of,
 )
 from memctl.domain.language.decisions import Asked, decisions_in_answers
-from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
+from memctl.domain.projects.stack import imports_in, manifest_in, message_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
@@ -401,7 +401,7 @@ class Work:
             if is_commit(command) and git_stays_in(command, use.began, self._assert.top):
                 self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
-                self._talk.committed(use.came)
+                self._talk.committed(use.came, message_in(command))
 
     def _erred(
         self, placed: OrderedEvent, about: str, tool: str, command: str, began: str, text: str,

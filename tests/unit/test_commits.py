@@ -9,7 +9,7 @@ import pytest
 from session_events import event
 
 from memctl.domain.events.observations import CommitRecorded
-from memctl.domain.language.commits import LONGEST, Message, message_of
+from memctl.domain.language.commits import LONGEST, Message, message_of, settled_by
 from memctl.projections.commits import Revert, Reverts, reverts
 from memctl.projections.kernel import Recorded
 
@@ -57,3 +57,12 @@ def test_reports_of_one_commit_that_differ_give_the_same_row_in_any_order() -> N
     ]
     rows = {functools.reduce(reverts.fold, order, None) for order in itertools.permutations(reports)}
     assert rows == {Reverts((Revert(int(reports[-1].event.occurred_at), "f" * 40, "Undo it", WHY),))}
+
+
+def test_a_commit_settles_what_its_sentences_say_and_each_point_that_says_enough() -> None:
+    point = "answer 429 at once where the window is over, so that nobody waits for an attempt that cannot succeed"
+    broken = point.replace(" over", "\n  over")
+    text = f"Cap it\n\n{WHY}\n\n- {broken}\n- few words\n\nSigned-off-by: A <a@b.example>"
+    assert settled_by(text) == [f"Committed: Cap it. {WHY}", f"Committed: Cap it. {point}"]
+    assert settled_by(f"Cap it\n\n> {WHY}") == []
+    assert settled_by("Cap it") == []

@@ -31,7 +31,7 @@ def test_words_are_those_of_the_pattern(text: str) -> None:
 
 @given(words)
 def test_a_sentence_says_words_where_the_pattern_finds_three(text: str) -> None:
-    assert summaries._says_words(text) == (sum(1 for _ in islice(summaries._PLAIN_WORD.finditer(text), 3)) == 3)
+    assert summaries.says_words(text) == (sum(1 for _ in islice(summaries._PLAIN_WORD.finditer(text), 3)) == 3)
 
 
 @given(st.text(alphabet='\\ntbu04"/a', max_size=30).map(str.encode))

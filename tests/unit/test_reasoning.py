@@ -22,7 +22,14 @@ from memctl.domain.events.facts import (
     TaskClosed,
     TaskOpened,
 )
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned, event_id_of
+from memctl.domain.events.observations import (
+    PromptSubmitted,
+    ResponseReceived,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    event_id_of,
+)
 from memctl.domain.events.statements import (
     DecisionMade,
     DiscoveryNoted,
@@ -392,7 +399,7 @@ Auditors complain that removed rows of a ledger cannot be seen any more. More of
 """
 POINTS = [
     "Planned and done: Void rows instead of removing them. Why: Auditors complain that removed rows of a ledger cannot "
-    "be seen any more",
+    "be seen any more. More of that later",
     "Planned and done (Void rows instead of removing them, under “Design decisions”): A mark, no table: a voided row "
     "keeps its number and gets a date",
 ]
@@ -430,6 +437,125 @@ def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(pl
     assert {each.said_by for each in row.decisions} == {Provenance.AGENT}
     assert memory(history(*plan, *worked(committed=False))).decisions == ()
     assert memory(history(*plan, *worked(committed=True)[2:])).decisions == ()
+
+
+def settled(*payloads: Payload) -> list[str]:
+    """What the last piece of work of this history settles, as it stands."""
+    episodes = [each for each in facts_of(history(*payloads)) if isinstance(each, Episode)]
+    return [each.text for each in episodes[-1].decisions]
+
+
+TESTED = [
+    ToolCalled(tool="Bash", call="t1", input={"command": "pytest tests"}),
+    ToolReturned(tool="Bash", call="t1", text="3 passed in 0.1s", exit_code=0),
+]
+
+
+def test_a_plan_whose_work_passed_its_tests_is_settled_without_a_commit() -> None:
+    edit = worked(committed=False)[:2]
+    assert settled(SENT, *edit, *TESTED, ResponseReceived(text="The mark is in place.")) == POINTS
+    assert settled(SENT, *edit, ResponseReceived(text="The mark is in place.")) == []  # by the agent's word alone
+    assert settled(SENT, *TESTED, ResponseReceived(text="The mark is in place.")) == []  # nothing was carried out
+
+
+LABELLED = """Implement the following plan:
+
+# Export rows by number
+
+## Context
+
+**The problem:** The export sorts rows by their date, so that two of one day change places.
+**Prerequisite:** Rows of before 2020 have no number, which the import has to give them first.
+**The fix:** Sort by number, which never changes.
+
+## Approach
+
+**File:** `ledger/export.py`
+
+Take the number with the row instead of asking for it again.
+
+```python
+# Sorting is what the database does by itself.
+```
+"""
+
+
+def test_a_label_in_a_plan_is_a_heading_of_its_line() -> None:
+    plan = PromptSubmitted(text=LABELLED)
+    title = "Export rows by number"
+    assert [each.text for each in memory(history(plan, *worked(committed=True))).decisions] == [
+        f"Planned and done: {title}. The problem: The export sorts rows by their date, so that two of one day change "
+        "places",
+        f"Planned and done: {title}. Prerequisite: Rows of before 2020 have no number, which the import has to give "
+        "them first",
+        f"Planned and done ({title}): The fix: Sort by number, which never changes",
+        f"Planned and done ({title}): Take the number with the row instead of asking for it again",
+    ]
+
+
+def committing(command: str) -> list[Payload]:
+    return [
+        ToolCalled(tool="Bash", call="b1", input={"command": command}),
+        ToolReturned(tool="Bash", call="b1", text="[main 1a2b3c4] Sort rows", exit_code=0),
+    ]
+
+
+WHY = "The export sorted rows by their date, and two rows of one day changed places whenever it ran again."
+
+
+def test_a_commit_decides_what_its_message_gives_reasons_for() -> None:
+    told = f"git add -A && git commit -m \"$(cat <<'EOF'\nSort rows by number\n\n{WHY}\nEOF\n)\""
+    decisions = memory(history(ASK, *committing(told))).decisions
+    assert [(each.text, each.said_by) for each in decisions] == [
+        (f"Committed: Sort rows by number. {WHY}", Provenance.AGENT)
+    ]
+    failed = ToolFailed(tool="Bash", call="b1", text="nothing to commit", exit_code=1)
+    assert memory(history(ASK, committing(told)[0], failed)).decisions == ()
+    assert memory(history(ASK, *committing("git commit -m 'Sort rows by number'"))).decisions == ()
+
+
+REPORT = """All tests pass.
+
+**Fix:** The export sorts rows by `number`, which a row keeps for as long as it lives.
+
+- Replaced `sorted_by_date` with `sorted_by_number` because two rows of one day changed places
+- Added `test_rows_stay` to prevent that it comes back
+
+The issue was that the index held dates only, so the database fell back to any order.
+"""
+REPORTED = [
+    "Fix: The export sorts rows by `number`, which a row keeps for as long as it lives.",
+    "The issue was that the index held dates only, so the database fell back to any order.",
+    "Done: Replaced `sorted_by_date` with `sorted_by_number` because two rows of one day changed places",
+]
+
+
+def test_a_report_settles_how_it_was_mended_and_why_once_the_work_came_to_good() -> None:
+    edit, report = worked(committed=False)[:2], ResponseReceived(text=REPORT)
+    assert settled(ASK, *edit, *TESTED, report) == REPORTED
+    assert settled(ASK, *edit, report) == []
+    assert settled(ASK, *TESTED, report) == []  # what changed nothing mended nothing
+    failed = ToolFailed(tool="Bash", call="t1", text="FAILED tests/a.py::test_a - assert 1 == 2", exit_code=1)
+    assert settled(ASK, *edit, TESTED[0], failed, report) == []
+
+
+def test_a_report_settles_no_fix_that_is_only_proposed() -> None:
+    proposed = "**Proposed fix:** Sort by number, which a row keeps. The fix is simple: change the sorting of exports."
+    done = "All pass. The fix is simple: changed the sorting of the export to the number of a row."
+    edit = worked(committed=False)[:2]
+    assert settled(ASK, *edit, *TESTED, ResponseReceived(text=proposed)) == []
+    assert settled(ASK, *edit, *TESTED, ResponseReceived(text=done)) == [
+        "Fix: changed the sorting of the export to the number of a row."
+    ]
+
+
+def test_a_report_that_the_user_finds_fault_with_settles_nothing() -> None:
+    edit, report = worked(committed=False)[:2], ResponseReceived(text=REPORT)
+    wrong = PromptSubmitted(text="no, that's wrong, it still sorts by date")
+    again = ResponseReceived(text="Sorted by number now.")
+    assert not set(REPORTED) & set(
+        settled(ASK, *edit, *TESTED, report, wrong, *edited("export.py", "e3"), *TESTED, again)
+    )
 
 
 def edited(file: str, call: str) -> list[Payload]:

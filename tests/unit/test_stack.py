@@ -21,6 +21,7 @@ from memctl.domain.projects.stack import (
     is_entry,
     language_of,
     manifest_in,
+    message_in,
     subject_of,
 )
 from memctl.domain.projects.stack import (
@@ -191,3 +192,20 @@ def test_in_how_many_pieces_is_counted_changes_nothing(names: list[str], cut: in
 
     assert counted([names[:cut], names[cut:]]) == counted([names])
     assert len(counted([names])) <= 3
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            'git add a && git commit -m "$(cat <<\'EOF\'\nCap it\n\nSeven is "enough".\nEOF\n)" && git push',
+            'Cap it\n\nSeven is "enough".',
+        ),
+        ('git commit -m "Cap it\n\nSeven is \\"enough\\"." && echo "done"', 'Cap it\n\nSeven is "enough".'),
+        ("git commit -m 'Cap it\n\nThe client'\"'\"'s word' && git push", "Cap it\n\nThe client’s word"),
+        ("git commit -m 'Merge main'", ""),
+        ("git push", ""),
+    ],
+)
+def test_the_whole_message_of_a_commit_is_read_from_its_command(command: str, message: str) -> None:
+    assert message_in(command) == message
