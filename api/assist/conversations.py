@@ -112,7 +112,7 @@ def with_answer(reader: Reader, each: Conversation, weight: Mapping[str, float])
     fits = [(round(passage(said, weight, PASSAGE).held, 2), number) for number, said in enumerate(sides)]
     held, number = max(fits)
     turn = each.turns[number]
-    answer = unobeyed(_whole_answer(reader, turn)) if each.says and held else ""
+    answer = unobeyed(whole_answer(reader, turn)) if each.says and held else ""
     if not answer:
         return each.says
     text = passage([said_in(answer)], weight, PASSAGE).text or clipped(" ".join(answer.split()), PASSAGE)
@@ -120,7 +120,7 @@ def with_answer(reader: Reader, each: Conversation, weight: Mapping[str, float])
     return tuple(sorted((*others, Said(turn, f"agent: {text}")), key=lambda one: (one.turn.occurred_at, one.turn.id)))
 
 
-def _whole_answer(reader: Reader, turn: Memory) -> str:
+def whole_answer(reader: Reader, turn: Memory) -> str:
     """All that was answered in a turn: its memory holds the end of that."""
     events = events_of(reader, turn.evidence)
     said = [events[span.event].payload for span in turn.evidence if span.event in events]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from posixpath import basename, splitext
 
 from memctl.api.assist.before_tool import COMMON_FILES
+from memctl.api.assist.conversations import whole_answer
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
@@ -69,14 +70,16 @@ def earlier_work(
     # What came of it is said where it names the file, too.
     wanted = {**weight, basename(own[0]).lower(): max(weight.values())}
     files, more = ([at for file in paths if (at := _within(row, file, prompt))] for paths in (own, beside))
-    if files and (text := _text_of(row, wanted, files, more)):
+    if files and (text := _text_of(reader, row, wanted, files, more)):
         origin = words_of(Provenance.AGENT, member=row.member, asking=reader.member)
         yield line(text, row.id, each.score, each.class_, origin=origin, by="files")
 
 
-def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]) -> str:
+def _text_of(
+    reader: Reader, row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]
+) -> str:  # fmt: skip
     """What is said of earlier work; empty where neither what it was for nor what came of it may be."""
-    came = passage([said_in(unobeyed(_came_of(row)))], wanted, PASSAGE).text
+    came = passage([said_in(unobeyed(_came_of(reader, row)))], wanted, PASSAGE).text
     asked = _asked(row)
     if not came and not asked:
         return ""
@@ -85,10 +88,10 @@ def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], mor
     return text + (f"; the agent said: {quoted(came, PASSAGE)}" if came else "")
 
 
-def _came_of(row: Memory) -> str:
+def _came_of(reader: Reader, row: Memory) -> str:
     """What a turn answered, and of an episode what was solved and decided."""
     if row.kind == "turn":
-        return row.text.partition("\n→ ")[2]
+        return whole_answer(reader, row)
     lines = row.text.split("\n")[1:]
     return "\n".join(each for each in lines if not each.startswith(("Outcome: ", "Files: ")))
 
