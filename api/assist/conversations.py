@@ -28,8 +28,7 @@ from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.language.prompt_origin import typed_of
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.retrieval.calibration import LIKELY, chance
-from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
-from memctl.domain.support.bounded import clipped
+from memctl.domain.retrieval.passages import Exchange, exchange_of, likeness, passages, relevance
 from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
@@ -47,7 +46,7 @@ MOSTLY = 0.65
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
 
-PASSAGE = 500
+PASSAGE, ANSWERS = 500, 0.5
 """Characters of what the turn says that holds most of a question, and the share of that which its answer holds."""
 
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
@@ -82,6 +81,8 @@ class Conversation(msgspec.Struct, frozen=True):
     says: tuple[Said, ...] = ()
     held: float = 0.0
     lead: float = 0.0
+    best: Memory | None = None
+    """What was found of it that holds most of a question, be it of a copy."""
 
     def built(self, query: str) -> tuple[str, ...]:
         """The files that it changed in turns about a question, first those whose names the question's words are in."""
@@ -106,18 +107,19 @@ def held_by(text: str, weight: Mapping[str, float]) -> float:
 
 
 def with_answer(reader: Reader, each: Conversation, weight: Mapping[str, float]) -> tuple[Said, ...]:
-    """What a conversation came to, with what was answered in the turn that is most about the question, whichever side
-    of it says so: who asks again wants that, and not what was talked of later."""
-    sides = [tuple(map(said_in, filter(None, exchange_of(turn.text)))) for turn in each.turns]
-    fits = [(round(passage(said, weight, PASSAGE).held, 2), number) for number, said in enumerate(sides)]
-    held, number = max(fits)
-    turn = each.turns[number]
-    answer = unobeyed(whole_answer(reader, turn)) if each.says and held else ""
-    if not answer:
+    """What a conversation came to, with the sentences that answer, out of all that was answered in the turn that is
+    most about the question, where it was answered there and not only asked: who asks again wants those, and not what
+    was talked of later."""
+    turns = each.turns if each.best is None or each.best in each.turns else (each.best, *each.turns)
+    sides = [tuple(map(said_in, filter(None, exchange_of(turn.text)))) for turn in turns]
+    turn = turns[max((round(passage(said, weight, PASSAGE).held, 2), number) for number, said in enumerate(sides))[1]]
+    answer = unobeyed(whole_answer(reader, turn)) if each.says else ""
+    if not answer or held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
         return each.says
-    text = passage([said_in(answer)], weight, PASSAGE).text or clipped(" ".join(answer.split()), PASSAGE)
-    others = [one for one in each.says if one.turn.text != turn.text]
-    return tuple(sorted((*others, Said(turn, f"agent: {text}")), key=lambda one: (one.turn.occurred_at, one.turn.id)))
+    before = "".join(one.text.partition("agent: ")[0] for one in each.says if one.turn.text == turn.text)
+    said = Said(turn, f"{before}agent: {passage([said_in(answer)], weight, PASSAGE).text}")
+    others = (one for one in each.says if one.turn.text != turn.text)
+    return tuple(sorted((*others, said), key=lambda one: (one.turn.occurred_at, one.turn.id)))
 
 
 def whole_answer(reader: Reader, turn: Memory) -> str:
@@ -185,7 +187,7 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
             last, id=first.id, score=first.score, class_=first.class_, held=max(first.held, held)
         )
         shared[copied] |= texts
-    return by_subject(made)
+    return by_subject([structs.replace(each, best=most) for each, most in zip(made, answering, strict=True)])
 
 
 def by_subject(every: Sequence[Conversation]) -> list[Conversation]:

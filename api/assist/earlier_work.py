@@ -31,6 +31,9 @@ from memctl.projections.memory_rows import Memory
 MOST_FILES, MOST_BESIDE, PASSAGE, TITLE = 3, 2, 300, 100
 """Files that are named of earlier work and beside it, and characters of what came of it and of what was asked."""
 
+FOUND = 0.05
+"""The score from which on a search has found earlier work, and not only the words of a file's name."""
+
 LEAST_WORDS, OF_A_CHORE = 3, 8
 """Words of a prompt that says which work it means; and of one that asks to commit or push, and for more than that: who
 commits what is done is past the files."""
@@ -59,7 +62,7 @@ def earlier_work(
     each, row = max(worked, key=lambda one: (round(bearing(one[1], weight), 2), one[1].kind == "episode"))
     own = sorted(dict.fromkeys(row.files), key=lambda file: -votes[named(file)][1])[:MOST_FILES]
     at_them = any(named(file) in at_hand for file in own)
-    if each.id in said or at_them or not is_meant(row, own, weight, begun=bool(at_hand)):
+    if each.score < FOUND or each.id in said or at_them or not is_meant(row, own, weight, begun=bool(at_hand)):
         return
     least = BESIDE * votes[named(own[0])][1]
     beside = [
