@@ -96,21 +96,23 @@ def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door:
     assert {each.why for each in said.passed_over} <= {"weak", "same session"}
 
 
-def test_a_prompt_is_met_with_the_turn_that_answers_however_long_its_session_went_on(
+def test_the_turns_around_what_was_found_best_are_looked_at_however_long_a_session_went_on(
     door: Door, engine: Engine
 ) -> None:
     later = tuple((f"Now look at report number {n}.", f"Report number {n} is printed on two pages.") for n in range(40))
     again = ("Is the contact list of the sync run printed too?", "The contact list is printed on one page.")
     append(door.connection, 1, [*session("one", (*FIRST, *later, again), 0), *session("two", OTHER, 5 * DAY)])
-    assert "a collision keeps the newer record" in at_prompt(door, engine).text
+    results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
+    turns = [each for each in results if each.kind == "turn"]
+    assert "one page" in str([each.text for each in turns])
+    [each] = [each for each in conversations(door.known(), turns, ASKED) if each.session.endswith("/one")]
+    assert "keeps the newer record" in each.turns[2].text
 
 
-def test_what_answers_is_said_where_the_question_s_words_were_the_user_s_or_much_was_answered_after_it(
-    door: Door, engine: Engine
-) -> None:
+def test_what_answers_is_said_though_the_memory_of_its_turn_was_cut_off_before_it(door: Door, engine: Engine) -> None:
     rest = "\n".join(f"- page {n} of the quarterly booklet has a margin of {n} points now" for n in range(40))
     asked = ("The contact list shows duplicate contacts after a sync run, why does merge_records not merge them?",
-             f"It keyed on the raw email, so letter case made two of one.\n\n{rest}")  # fmt: skip
+             f"{rest}\n\nmerge_records saw no duplicate contacts, as letter case made two of one.")  # fmt: skip
     append(door.connection, 1, [*session("one", (asked,), 0), *session("two", OTHER, DAY)])
     assert "letter case made two of one" in at_prompt(door, engine).text
 
