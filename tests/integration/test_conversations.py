@@ -99,7 +99,10 @@ def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door:
 def test_the_turns_around_what_was_found_best_are_looked_at_however_long_a_session_went_on(
     door: Door, engine: Engine
 ) -> None:
-    later = tuple((f"Now look at report number {n}.", f"Report number {n} is printed on two pages.") for n in range(40))
+    later = tuple(
+        (f"Print the quarterly report number {n} of the billing page on two pages, with a margin.",
+         f"Report number {n} is printed on two pages now, and its margin is {n} points wide.") for n in range(40)
+    )  # fmt: skip
     again = ("Is the contact list of the sync run printed too?", "The contact list is printed on one page.")
     append(door.connection, 1, [*session("one", (*FIRST, *later, again), 0), *session("two", OTHER, 5 * DAY)])
     results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
