@@ -16,17 +16,19 @@ from msgspec import structs
 from psycopg import sql
 
 from memctl.api.reading import models
+from memctl.api.reading.evidence import events_of
 from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import Condition, Where, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
+from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.language.prompt_origin import typed_of
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.retrieval.calibration import LIKELY, chance
-from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
+from memctl.domain.retrieval.passages import Exchange, exchange_of, likeness, passages, relevance
 from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
@@ -44,7 +46,7 @@ MOSTLY = 0.65
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
 
-PASSAGE, ANSWERS = 320, 0.5
+PASSAGE, ANSWERS = 500, 0.5
 """Characters of what the turn says that holds most of a question, and the share of that which its answer holds."""
 
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
@@ -79,6 +81,8 @@ class Conversation(msgspec.Struct, frozen=True):
     says: tuple[Said, ...] = ()
     held: float = 0.0
     lead: float = 0.0
+    best: Memory | None = None
+    """What was found of it that holds most of a question, be it of a copy."""
 
     def built(self, query: str) -> tuple[str, ...]:
         """The files that it changed in turns about a question, first those whose names the question's words are in."""
@@ -102,16 +106,28 @@ def held_by(text: str, weight: Mapping[str, float]) -> float:
     return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
 
 
-def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float]) -> tuple[Said, ...]:
-    """What a conversation came to, with the sentences of the turn that holds most of the question, where it was
-    answered there and not only asked: who asks again wants that answer, and not what was talked of later."""
-    answer = _volunteered(turn).answer
-    if not says or any(each.turn.text == turn.text for each in says):
-        return says
-    if held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
-        return says
-    said = Said(turn, f"agent: {passage([said_in(answer)], weight, PASSAGE).text}")
-    return tuple(sorted((*says, said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
+def with_answer(reader: Reader, each: Conversation, weight: Mapping[str, float]) -> tuple[Said, ...]:
+    """What a conversation came to, with the sentences that answer, out of all that was answered in the turn that is
+    most about the question, where it was answered there and not only asked: who asks again wants those, and not what
+    was talked of later."""
+    turns = each.turns if each.best is None or each.best in each.turns else (each.best, *each.turns)
+    sides = [tuple(map(said_in, filter(None, exchange_of(turn.text)))) for turn in turns]
+    turn = turns[max((round(passage(said, weight, PASSAGE).held, 2), number) for number, said in enumerate(sides))[1]]
+    answer = unobeyed(whole_answer(reader, turn)) if each.says else ""
+    if not answer or held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
+        return each.says
+    before = "".join(one.text.partition("agent: ")[0] for one in each.says if one.turn.text == turn.text)
+    said = Said(turn, f"{before}agent: {passage([said_in(answer)], weight, PASSAGE).text}")
+    others = (one for one in each.says if one.turn.text != turn.text)
+    return tuple(sorted((*others, said), key=lambda one: (one.turn.occurred_at, one.turn.id)))
+
+
+def whole_answer(reader: Reader, turn: Memory) -> str:
+    """All that was answered in a turn: its memory holds the end of that."""
+    events = events_of(reader, turn.evidence)
+    said = [events[span.event].payload for span in turn.evidence if span.event in events]
+    whole = "\n\n".join(dict.fromkeys(one.text for one in said if isinstance(one, ResponseReceived)))
+    return whole or exchange_of(turn.text).answer
 
 
 def named_alike(path: str, asked: frozenset[str]) -> int:
@@ -171,11 +187,7 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
             last, id=first.id, score=first.score, class_=first.class_, held=max(first.held, held)
         )
         shared[copied] |= texts
-    made = [
-        structs.replace(each, says=with_answer(each.says, most, weight)) if each.held else each
-        for each, most in zip(made, answering, strict=True)
-    ]
-    return by_subject(made)
+    return by_subject([structs.replace(each, best=most) for each, most in zip(made, answering, strict=True)])
 
 
 def by_subject(every: Sequence[Conversation]) -> list[Conversation]:
@@ -247,8 +259,8 @@ def _turns_about(reader: Reader, session: str, hits: Sequence[Memory]) -> list[M
 
 
 def _around(turns: Sequence[Memory], hits: Sequence[Memory]) -> tuple[Memory, ...]:
-    """Of the turns of a session those around what was found."""
-    wanted = {row.id for row in hits}
-    places = [number for number, row in enumerate(turns) if row.id in wanted] or [0]
-    begin, end = max(places[0] - BEFORE, 0), places[-1] + AFTER + 1
-    return tuple(turns[begin:end][-MOST_TURNS:]) or tuple(hits[:1])
+    """Of the turns of a session those around what was found best: it may go on for hundreds."""
+    places = {row.id: number for number, row in enumerate(turns)}
+    found = next((places[row.id] for row in hits if row.id in places), 0)
+    begin, end = max(found - BEFORE, 0), found + AFTER + 1
+    return tuple(turns[begin:end]) or tuple(hits[:1])

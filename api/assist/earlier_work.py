@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from posixpath import basename, splitext
 
 from memctl.api.assist.before_tool import COMMON_FILES
+from memctl.api.assist.conversations import whole_answer
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
@@ -29,6 +30,9 @@ from memctl.projections.memory_rows import Memory
 
 MOST_FILES, MOST_BESIDE, PASSAGE, TITLE = 3, 2, 300, 100
 """Files that are named of earlier work and beside it, and characters of what came of it and of what was asked."""
+
+FOUND = 0.05
+"""The score from which on a search has found earlier work, and not only the words of a file's name."""
 
 LEAST_WORDS, OF_A_CHORE = 3, 8
 """Words of a prompt that says which work it means; and of one that asks to commit or push, and for more than that: who
@@ -58,7 +62,7 @@ def earlier_work(
     each, row = max(worked, key=lambda one: (round(bearing(one[1], weight), 2), one[1].kind == "episode"))
     own = sorted(dict.fromkeys(row.files), key=lambda file: -votes[named(file)][1])[:MOST_FILES]
     at_them = any(named(file) in at_hand for file in own)
-    if each.id in said or at_them or not is_meant(row, own, weight, begun=bool(at_hand)):
+    if each.score < FOUND or each.id in said or at_them or not is_meant(row, own, weight, begun=bool(at_hand)):
         return
     least = BESIDE * votes[named(own[0])][1]
     beside = [
@@ -69,14 +73,16 @@ def earlier_work(
     # What came of it is said where it names the file, too.
     wanted = {**weight, basename(own[0]).lower(): max(weight.values())}
     files, more = ([at for file in paths if (at := _within(row, file, prompt))] for paths in (own, beside))
-    if files and (text := _text_of(row, wanted, files, more)):
+    if files and (text := _text_of(reader, row, wanted, files, more)):
         origin = words_of(Provenance.AGENT, member=row.member, asking=reader.member)
         yield line(text, row.id, each.score, each.class_, origin=origin, by="files")
 
 
-def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]) -> str:
+def _text_of(
+    reader: Reader, row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]
+) -> str:  # fmt: skip
     """What is said of earlier work; empty where neither what it was for nor what came of it may be."""
-    came = passage([said_in(unobeyed(_came_of(row)))], wanted, PASSAGE).text
+    came = passage([said_in(unobeyed(_came_of(reader, row)))], wanted, PASSAGE).text
     asked = _asked(row)
     if not came and not asked:
         return ""
@@ -85,10 +91,10 @@ def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], mor
     return text + (f"; the agent said: {quoted(came, PASSAGE)}" if came else "")
 
 
-def _came_of(row: Memory) -> str:
+def _came_of(reader: Reader, row: Memory) -> str:
     """What a turn answered, and of an episode what was solved and decided."""
     if row.kind == "turn":
-        return row.text.partition("\n→ ")[2]
+        return whole_answer(reader, row)
     lines = row.text.split("\n")[1:]
     return "\n".join(each for each in lines if not each.startswith(("Outcome: ", "Files: ")))
 

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 from doors import Door, door_at
 from events import observed, stated
+from msgspec import structs
 
-from memctl.api.assist.conversations import amended_first, conversations
+from memctl.api.assist.conversations import amended_first, conversations, with_answer
+from memctl.api.assist.earlier_work import FOUND, earlier_work
 from memctl.api.assist.guidance import answer
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.queries.memories import history
@@ -24,6 +26,8 @@ from memctl.domain.events.event import NewEvent
 from memctl.domain.events.feedback import KnowledgeRejected
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.retrieval.answering import weights
+from memctl.domain.support.text import tokens
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare
@@ -90,6 +94,30 @@ def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door:
     assert "invoice" not in said.text
     assert len(said.memories) == 1
     assert {each.why for each in said.passed_over} <= {"weak", "same session"}
+
+
+def test_the_turns_around_what_was_found_best_are_looked_at_however_long_a_session_went_on(
+    door: Door, engine: Engine
+) -> None:
+    later = tuple(
+        (f"Print the quarterly report number {n} of the billing page on two pages, with a margin.",
+         f"Report number {n} is printed on two pages now, and its margin is {n} points wide.") for n in range(40)
+    )  # fmt: skip
+    again = ("Is the contact list of the sync run printed too?", "The contact list is printed on one page.")
+    append(door.connection, 1, [*session("one", (*FIRST, *later, again), 0), *session("two", OTHER, 5 * DAY)])
+    results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=50)).results
+    turns = [each for each in results if each.kind == "turn"]
+    assert "one page" in str([each.text for each in turns])
+    [each] = [each for each in conversations(door.known(), turns, ASKED) if each.session.endswith("/one")]
+    assert "keeps the newer record" in each.turns[2].text
+
+
+def test_what_answers_is_said_though_the_memory_of_its_turn_was_cut_off_before_it(door: Door, engine: Engine) -> None:
+    rest = "\n".join(f"- page {n} of the quarterly booklet has a margin of {n} points now" for n in range(40))
+    asked = ("The contact list shows duplicate contacts after a sync run, why does merge_records not merge them?",
+             f"{rest}\n\nmerge_records saw no duplicate contacts, as letter case made two of one.")  # fmt: skip
+    append(door.connection, 1, [*session("one", (asked,), 0), *session("two", OTHER, DAY)])
+    assert "letter case made two of one" in at_prompt(door, engine).text
 
 
 def test_a_prompt_is_met_with_nothing_below_the_score_that_the_user_set(door: Door, engine: Engine) -> None:
@@ -173,7 +201,8 @@ def test_a_conversation_is_one_where_its_copies_were_merged_and_each_turn_is_fou
     assert found[0].lead > 1.1
     for in_order in (merged, merged[::-1]):
         [each] = conversations(door.known(), in_order, ASKED)
-        assert "shows none" in str(each.says), in_order[0].text
+        weight = weights(ASKED, [frozenset(tokens(one.text)) for one in in_order])
+        assert "shows none" in str(with_answer(door.known(), each, weight)), in_order[0].text
 
 
 def test_no_member_takes_the_place_of_a_conversation_by_a_copy_of_it(door: Door, engine: Engine) -> None:
@@ -337,6 +366,15 @@ def test_earlier_work_is_not_said_of_what_is_at_hand_or_of_another_subject(door:
         "commit the columns of the invoice table",
     ):
         assert "InvoiceTable" not in at_prompt(door, engine, other).text
+
+
+def test_earlier_work_that_only_shares_a_file_s_name_is_not_said(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*built("one", BUILT, TABLE, "Each name has a credit column beside it now.", 0)])
+    reader, wish = door.known(), "Align the columns of the invoice table to the right"
+    found = engine.search(reader, Question(query=wish, places=HERE, now=NOW)).results
+    for score, lines in ((FOUND, 1), (FOUND / 2, 0)):
+        near = [structs.replace(each, score=score) for each in found]
+        assert len(list(earlier_work(reader, wish, near, (), ()))) == lines
 
 
 def test_work_beside_it_names_the_file_that_several_sessions_changed(door: Door, engine: Engine) -> None:

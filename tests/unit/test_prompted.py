@@ -163,7 +163,9 @@ def test_a_long_prompt_asks_by_both_its_ends() -> None:
     assert ends(asked, LOOKED_FOR).endswith("So which port does the dev server use?")
 
 
-def test_the_turn_that_answers_is_said_beside_what_the_talk_came_to() -> None:
+def test_the_turn_that_answers_is_said_beside_what_the_talk_came_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memctl.api.assist.conversations.events_of", lambda *_: {})
+    nobody: Any = None
     answers = turn(
         "a", "Why two?\n→ The totals of vouchers are rounded in the cart, so the checkout rounds them twice."
     )
@@ -172,11 +174,14 @@ def test_the_turn_that_answers_is_said_beside_what_the_talk_came_to() -> None:
     weight = weights(
         "Why are totals of vouchers rounded twice?", [frozenset(tokens(each.text)) for each in (answers, asks)]
     )
-    said = with_answer(came_to, answers, weight)
+    talk = Conversation("a", 0.6, "high", "a", 2, (answers, came_to[0].turn), came_to)
+    said = with_answer(nobody, talk, weight)
     assert [each.turn.id for each in said] == ["a", "c"]
     assert said[0].text.startswith("agent: The totals of vouchers are rounded in the cart")
-    assert with_answer(came_to, asks, weight) == came_to, "it was only asked there"
-    assert with_answer(said, answers, weight) == said
+    only_asked = replace(talk, turns=(asks,))
+    assert with_answer(nobody, only_asked, weight) == came_to, "it was only asked there"
+    assert with_answer(nobody, replace(only_asked, best=answers), weight) == said, "it was answered in a copy"
+    assert with_answer(nobody, replace(talk, says=said), weight) == said
 
 
 def test_an_error_is_given_only_to_a_prompt_that_shows_it() -> None:
