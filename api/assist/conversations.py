@@ -49,6 +49,9 @@ AROUND_US = 12 * 3_600_000_000
 PASSAGE, ANSWERS = 500, 0.5
 """Characters of what the turn says that holds most of a question, and the share of that which its answer holds."""
 
+WHOLE = 16_000
+"""Characters of all that a turn answered that are looked through, from its end."""
+
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
 """Conversations that are looked at for one question, and turns that are read of each."""
 
@@ -127,7 +130,7 @@ def whole_answer(reader: Reader, turn: Memory) -> str:
     events = events_of(reader, turn.evidence)
     said = [events[span.event].payload for span in turn.evidence if span.event in events]
     whole = "\n\n".join(dict.fromkeys(one.text for one in said if isinstance(one, ResponseReceived)))
-    return whole or exchange_of(turn.text).answer
+    return whole[-WHOLE:] or exchange_of(turn.text).answer
 
 
 def named_alike(path: str, asked: frozenset[str]) -> int:
