@@ -55,6 +55,9 @@ Input = (
 CORRECTED = "corrected by the user's next words"
 """What a turn came to whose answer the user did not let stand."""
 
+DECIDED = 1_300
+"""Characters of what each origin decided in a piece of work."""
+
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
@@ -193,14 +196,13 @@ def _answers(turn: Turn, most: int, *, why: bool = True) -> str:
 
 
 def _decided(decisions: tuple[EpisodeDecision, ...]) -> Iterator[str]:
-    """A line for each origin that decided something: no words of one can stand for another's."""
-    for said_by in dict.fromkeys(each.said_by for each in decisions):
-        said = "; ".join(
-            f"{'Cause: ' if each.kind == 'cause' else ''}{' '.join(each.text.split())}"
-            for each in decisions
-            if each.said_by is said_by
-        )
-        yield f"Decided ({words_to_all(said_by)}): {clipped(said, 1_300)}"
+    """A line for each decision, with whose it is, as far as each origin has room: none can be read on from another."""
+    left = dict.fromkeys((each.said_by for each in decisions), DECIDED)
+    for each in decisions:
+        if left[each.said_by] > 0:
+            said = f"{'Cause: ' if each.kind == 'cause' else ''}{' '.join(each.text.split())}"
+            yield f"Decided ({words_to_all(each.said_by)}): {clipped(said, left[each.said_by])}"
+            left[each.said_by] -= len(said)
 
 
 def _of_episode(episode: Episode) -> Memory:

@@ -71,8 +71,9 @@ MOST_RESULTS = 50
 PASSAGE, ANSWER = 320, 600
 """Characters of the part of a memory that is shown: unasked, and to who asks."""
 
-FIRST_ANSWER = 1_200
-"""The same of the first result to who asks: the right session is found far more often than its right sentences."""
+FIRST_FEW, FIRST_ANSWER = 3, 1_200
+"""The first results, and the same of each of them to who asks: the right session is found far more often than its right
+sentences."""
 
 QUOTE = 1_000
 """Characters of a quote in a result, from where it begins: a pasted log of megabytes is no result."""
@@ -538,7 +539,7 @@ def _results(reader: Reader, question: Question, ranking: Ranking) -> list[Found
     found: list[Found] = []
     for each, class_ in chosen:
         row = rows[each.id]
-        room = ANSWER if found else FIRST_ANSWER
+        room = FIRST_ANSWER if len(found) < FIRST_FEW else ANSWER
         found.append(
             carried_over(
                 row,
