@@ -51,6 +51,7 @@ from memctl.domain.session.work_commands import (
     open_hypotheses,
 )
 from memctl.domain.support.provenance import Provenance
+from memctl.projections.memories import memories
 from memctl.projections.stream_state import fold_stream
 from memctl.projections.working_memory import WorkingMemory
 
@@ -363,6 +364,20 @@ def test_whose_decision_it_is_stands_in_no_words_of_it() -> None:
     said = "The user decided: all builds fetch wheels from the mirror first"
     [episode] = [each for each in facts_of(history(ASK, DecisionMade(text=said))) if isinstance(each, Episode)]
     assert episode.decisions == (EpisodeDecision(said, Provenance.AGENT),)
+
+
+def test_each_decision_is_remembered_by_itself_with_whose_it_is() -> None:
+    asked = answers(Who_reads_the_ledger_cache="All of them", Who_reads_the_ledger_backup="Nobody else")
+    call = ToolCalled(tool="AskUserQuestion", call="c", input={})
+    payloads = (ASK, call, ToolReturned(tool="AskUserQuestion", call="c", text=asked), DecisionMade(text="no cache"))
+    [episode] = [each for each in facts_of(history(*payloads, actor="user")) if isinstance(each, Episode)]
+    kept = memories(None, episode)
+    assert kept is not None
+    assert [line for line in kept.text.split("\n") if line.startswith("Decided")] == [
+        "Decided (said by the user): Question “Who reads the ledger cache?”, answer “All of them”",
+        "Decided (said by the user): Question “Who reads the ledger backup?”, answer “Nobody else”",
+        "Decided (said by the user): no cache",
+    ]
 
 
 def test_answers_to_two_short_questions_are_two_choices() -> None:
