@@ -127,7 +127,8 @@ def test_what_memory_injected_stands_in_the_turn_that_asked() -> None:
 def test_a_turn_says_why_memory_kept_silent_and_what_it_left_out() -> None:
     silent = MemoryRecalled(hook="UserPromptSubmit", passed_over=(PassedOver("m2", 0.3, "no lead"),))
     asked = observed(prompted("a", "why does it fail"))
-    given = msgspec.structs.replace(asked, payload=silent, dedupe_key="recall:1", actor="memctl")
+    later = Micros(asked.occurred_at + 1)
+    given = msgspec.structs.replace(asked, payload=silent, dedupe_key="recall:1", actor="memctl", occurred_at=later)
     (turn,) = turns(asked, given, answered("b", "because"))
     assert (turn.injected, turn.silent) == ([], SILENT[""])
     assert [(each.id, each.score, each.why) for each in turn.left_out] == [("m2", 0.3, BECAUSE["no lead"])]
