@@ -241,8 +241,9 @@ def is_on_this_machine(location: str) -> bool:
 
 
 def above(path: str) -> Iterator[str]:
-    """The directories that hold a normalised path, innermost first; the root of the file system is none."""
-    at = path.rfind("/")
+    """The directories that hold a normalised path, innermost first; the root of the file system is none, nor what is
+    named by more than any path has."""
+    at = path.rfind("/", 0, 4 * LONGEST)
     while at > 0 and not (path[at - 1] == ":" and path.find("/") == at):
         yield path[:at]
         at = path.rfind("/", 0, at)
