@@ -4,7 +4,7 @@ import msgspec
 
 from memctl.domain.failures.explanations import is_of, why_of
 from memctl.domain.failures.matching import Shape
-from memctl.domain.failures.solutions import Detail, Solution, solutions_of
+from memctl.domain.failures.solutions import Detail, Solution, only_of, solutions_of
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_sightings import BugSightings, Sightings, together
 from memctl.projections.kernel import Changed, projection
@@ -39,15 +39,20 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
     @property
     def solutions(self) -> tuple[Solution, ...]:
         """What resolved it, best first."""
+        return self.solutions_for(self.message)
+
+    def solutions_for(self, message: str) -> tuple[Solution, ...]:
+        """The same, where it says this: another call is the way out of the message alone that it was made for."""
         conditions = tuple(f"{name} files" for name in sorted(names(self.file_types)[:3]))
         conditions += tuple(sorted(names(self.frameworks)[:3]))
-        foreign = self._foreign
+        foreign, only = self._foreign, only_of(message)
         details = (msgspec.structs.replace(d, explanation="") if d.id in foreign else d for d in self.details)
         attempts = (
             msgspec.structs.replace(a, approach=a.approach.removeprefix(f"{why_of(foreign[a.id].explanation)}: "))
             if a.id in foreign
             else a
             for a in self.attempts
+            if a.only in ("", only)
         )
         return solutions_of(tuple(attempts), tuple(details), self.refuted, conditions)
 

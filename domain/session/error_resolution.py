@@ -182,6 +182,8 @@ class Resolved(NamedTuple):
     change: str
     """What was changed, run or called instead, in one line."""
     lead: OpenError | None = None
+    instead: bool = False
+    """Whether nothing was changed, and it was only called otherwise, or from elsewhere."""
 
     @property
     def approach(self) -> str:
@@ -288,7 +290,7 @@ class Resolutions:
         if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
             return self._called_right(error, at, command, began)
         if respelled := _respelled(error, at, run):
-            return Resolved(error, (), (command,), self._explained(error, at), respelled)
+            return Resolved(error, (), (command,), self._explained(error, at), respelled, instead=True)
         return self._by_change(error, at, run, heads) if covers(run, heads, error) else None
 
     def _by_change(self, error: OpenError, at: int, run: Run, heads: Iterable[str]) -> Resolved | None:
@@ -302,7 +304,7 @@ class Resolutions:
         ran = _further_changes(within, error)
         # What the same command edits on its way elsewhere is not why it was found there.
         if all(when == at for when, _ in edits) and (moved := _moved(error, command, began)):
-            return Resolved(error, (), (command,), self._explained(error, until), moved)
+            return Resolved(error, (), (command,), self._explained(error, until), moved, instead=True)
         if _elsewhere(error, command, began):
             return None
         if not edits and not ran:
@@ -340,7 +342,8 @@ class Resolutions:
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
         change = _moved(error, command, began) or _instead(error, command, shared)
-        return Resolved(error, (), (command,), self._explained(error, at), change) if change else None
+        explained = self._explained(error, at) if change else ""
+        return Resolved(error, (), (command,), explained, change, instead=True) if change else None
 
     def _disowned(self, error: OpenError) -> bool:
         """Whether the agent said of an error, by a name of it, that it was there before or is of something else."""

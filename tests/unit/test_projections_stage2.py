@@ -354,6 +354,36 @@ def test_what_was_said_of_one_example_is_not_said_of_another_whose_message_names
         assert [each.approach for each in pattern.solutions] == [approach]
 
 
+@pytest.mark.parametrize(
+    ("message", "holds"),
+    [
+        ("sed: can't read cart/total.go: No such file or directory", True),
+        ("sed: can't read src/cart/total.go: No such file or directory", False),
+        ("sed: can't read src/voucher.go: No such file or directory", False),
+    ],
+)
+def test_another_call_is_the_way_out_of_no_other_message_of_its_kind(message: str, holds: bool) -> None:
+    way = "ran it in `shop/src` instead of `shop`"
+    missing = "sed: can't read cart/total.go: No such file or directory"
+    fix = msgspec.structs.replace(fixed(6, way), edits=(), explanation="", message=missing, instead=True)
+    latest = ErrorOccurred(**at(7), **{**CRASH, "message": message})
+    ways = [way] if holds else []
+    pattern = pattern_of(ErrorOccurred(**at(0), **{**CRASH, "message": missing}), fix, latest)
+    assert [each.approach for each in pattern.solutions] == ways
+    assert [each.approach for each in pattern.solutions_for(missing)] == [way]
+    changed = msgspec.structs.replace(fix, instead=False)
+    assert [each.approach for each in pattern_of(changed, latest).solutions] == [way]
+
+
+def test_a_call_holds_for_the_same_message_wherever_the_project_lies() -> None:
+    fix = msgspec.structs.replace(
+        fixed(6, "ran `make -C shop`"), edits=(), message="no Go files in /home/dana/shop", instead=True
+    )
+    for folder, count in (("/srv/work/shop", 1), ("C:/work/shop", 1), ("/home/dana/cart", 0)):
+        latest = ErrorOccurred(**at(7), **{**CRASH, "message": f"no Go files in {folder}"})
+        assert len(pattern_of(fix, latest).solutions) == count
+
+
 def test_the_same_edit_is_one_solution_however_it_was_explained() -> None:
     edits = (Edit("src/pricing.py", "return price * count", "return float(price) * count"),)
     one = msgspec.structs.replace(fixed(6, "The form gives text (edited pricing.py)"), edits=edits)

@@ -347,7 +347,7 @@ def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, co
     resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go"), "/w/shop/cart")
     resolutions.ran(2, ["git add cart/a.go"])
     [resolved] = resolutions.passed(3, command, location)
-    assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+    assert (resolved.approach, resolved.instead) == ("ran it in `shop` instead of `shop/cart`", True)
 
 
 def test_a_folder_that_a_command_led_into_is_not_entered_twice() -> None:
@@ -358,7 +358,7 @@ def test_a_folder_that_a_command_led_into_is_not_entered_twice() -> None:
     ended = session.runs("cd cart && git diff total.go", "-return a\n+return b")
     moved = msgspec.structs.replace(ended, location="/work/shop/cart")
     [resolved] = only(facts_of([*(e for e in session.events if e is not ended), moved]), ErrorResolved)
-    assert resolved.approach == "ran it in `shop/cart` instead of `shop`"
+    assert (resolved.approach, resolved.instead) == ("ran it in `shop/cart` instead of `shop`", True)
 
 
 @pytest.mark.parametrize(
