@@ -330,9 +330,9 @@ class Resolutions:
         """How the changes up to the `last` mended an error, as the agent explained it before the first that bears on
         it."""
         about = names_of(error.fact)
-        bearing = (at for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS)
+        bearing = [(at, edit) for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS]
         changes = [edit for _, edit in edits]
-        explained = self._explained(error, next(bearing, last) - 1, changes)
+        explained = self._explained(error, (bearing[0][0] if bearing else last) - 1, [edit for _, edit in bearing])
         said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
         return _mended(error, changes, ran, explained, said)
 

@@ -283,6 +283,39 @@ def test_of_errors_that_came_up_together_each_has_the_words_that_name_it() -> No
     assert told == {"undefined: total": "", "undefined: price": "The issue is that `price` was renamed."}
 
 
+UNREAD = "npm error enoent Could not read package.json: Error: ENOENT: no such file, open '/w/shop-portal/package.json'"
+MISFIT = "src/shops/basket.ts(3,1): error TS2345: Argument of type 'string' is not assignable to type 'number'."
+
+
+@pytest.mark.parametrize("thought", [False, True])
+@pytest.mark.parametrize(
+    ("output", "command", "said", "holds"),
+    [
+        (UNREAD, "npm test", "The TOML starters of `shop-portal` are empty because JSON has no comments.", False),
+        (UNREAD, "npm test", "It fails because `package.json` lies one folder up.", True),
+        (MISFIT, "npx tsc", "The basket tests are slow because the shops are read each time.", False),
+        (MISFIT, "npx tsc", "It fails because `basket` takes a number.", True),
+        ("Error: no plan given", "./harness.sh draw-plans", "It fails because the release is new.", False),
+        ("Error: no plan given", "./harness.sh draw-plans", "It fails because draw-plans reads none.", True),
+    ],
+)
+def test_words_on_another_matter_that_only_name_the_project_or_a_word_of_a_file_explain_nothing(
+    output: str, command: str, said: str, thought: bool, holds: bool
+) -> None:
+    [error] = (msgspec.structs.replace(each, command=command) for each in occurred(output, command))
+    assert bool(explanation_of(error, [Explained(1, said, thought=thought)])) == holds
+
+
+def test_words_on_an_edit_that_has_nothing_to_do_with_an_error_do_not_explain_it() -> None:
+    for path, holds in (("/w/shop/voucher.go", False), ("/w/shop/cart.go", True)):
+        resolutions = Resolutions()
+        resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+        resolutions.responded(2, "The `newVoucher` is missing because the form was renamed.", thought=False)
+        resolutions.edited(3, (Edit(path, "return oldVoucher", "return newVoucher"),))
+        [resolved] = resolutions.passed(4, "go build ./...", "/w/shop")
+        assert bool(resolved.explanation) == holds
+
+
 def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     output = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
     resolutions = Resolutions()
