@@ -4,6 +4,7 @@ import msgspec
 
 from memctl.domain.failures.explanations import is_of, why_of
 from memctl.domain.failures.matching import Shape
+from memctl.domain.failures.signatures import says_little
 from memctl.domain.failures.solutions import Detail, Solution, only_of, solutions_of
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_sightings import BugSightings, Sightings, together
@@ -43,6 +44,8 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
 
     def solutions_for(self, message: str) -> tuple[Solution, ...]:
         """The same, where it says this: another call is the way out of the message alone that it was made for."""
+        if self._is_vague:
+            return ()
         conditions = tuple(f"{name} files" for name in sorted(names(self.file_types)[:3]))
         conditions += tuple(sorted(names(self.frameworks)[:3]))
         foreign, only = self._foreign, only_of(message)
@@ -55,6 +58,12 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
             if a.only in ("", only)
         )
         return solutions_of(tuple(attempts), tuple(details), self.refuted, conditions)
+
+    @property
+    def _is_vague(self) -> bool:
+        """Whether all that is known is that something failed: what ended it once was of that once."""
+        vague = self.error_types == ("exit",) or (says_little(self.template) and not self.frames)
+        return self.example is not None and vague
 
     @property
     def own_causes(self) -> list[str]:

@@ -704,11 +704,16 @@ def _is_clear(error: ErrorOccurred, ranked: Sequence[Edit], points: Sequence[int
     """Whether the first of several changes, ranked by how much each has to do with an error, is known to have mended
     it: the agent explained it, it alone has most to do with it, or it has more to do with it than its file. That of a
     failed test is known only where it is the one change that bears on the test, and no change of the test itself."""
-    if explanation or len(ranked) < 2:
+    if explanation:
         return True
     if _is_test(error):
-        return points[1] < BEARS and not _is_named(ranked[0], error)
-    return points[0] > points[1] or points[0] > _IN_FILE
+        return not any(point >= BEARS for point in points[1:]) and not _is_own_test(ranked[0], error)
+    return len(ranked) < 2 or points[0] > points[1] or points[0] > _IN_FILE
+
+
+def _is_own_test(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit changes what a failed test expects, and not what it tests."""
+    return _is_test(error) and (_is_named(edit, error) or _TEST_FILE.search(edit.path) is not None)
 
 
 def _standing(edits: Sequence[Edit], error: ErrorOccurred) -> list[Edit]:
@@ -727,6 +732,8 @@ def _is_of(edit: Edit, error: OpenError, explanation: str, said: Sequence[str]) 
     by itself."""
     about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
     file, touched = posixpath.basename(edit.path), _touched(edit)
+    if not explanation and _is_own_test(edit, error.fact):
+        return False
     if file in error.command or not about.isdisjoint(touched):
         return True
     announced = (each for text in said if file in text for each in sentences(text) if file in each)

@@ -375,6 +375,23 @@ def test_another_call_is_the_way_out_of_no_other_message_of_its_kind(message: st
     assert [each.approach for each in pattern_of(changed, latest).solutions] == [way]
 
 
+@pytest.mark.parametrize(
+    ("types", "template", "frames", "known"),
+    [
+        (("exit",), "node exited with code <n>", (), False),
+        (("error",), "') exited with code <n>", (), False),
+        (("error",), "build failed", (), False),
+        (("error",), "no plan was given", (), True),
+        (("test failure",), "failed", ("test_total",), True),
+    ],
+)
+def test_of_an_error_that_only_says_that_something_failed_no_way_out_is_known(
+    types: tuple[str, ...], template: str, frames: tuple[str, ...], known: bool
+) -> None:
+    error = {**CRASH, "error_types": types, "template": template, "frames": frames}
+    assert bool(pattern_of(ErrorOccurred(**at(0), **error), fixed(6)).solutions) == known
+
+
 def test_a_call_holds_for_the_same_message_wherever_the_project_lies() -> None:
     fix = msgspec.structs.replace(
         fixed(6, "ran `make -C shop`"), edits=(), message="no Go files in /home/dana/shop", instead=True

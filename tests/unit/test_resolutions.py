@@ -316,6 +316,26 @@ def test_words_on_an_edit_that_has_nothing_to_do_with_an_error_do_not_explain_it
         assert bool(resolved.explanation) == holds
 
 
+@pytest.mark.parametrize(
+    ("path", "said", "shown"),
+    [
+        ("/w/shop/basket_test.go", "", ""),
+        ("/w/shop/basket_test.go", "It fails because `basketTotal` counts the rest too.", "It fails because"),
+        ("/w/shop/basket.go", "", "`return basketTotal(3)` became `return basketTotal(4)` in basket.go"),
+    ],
+)
+def test_that_a_test_was_made_to_expect_what_came_out_is_shown_as_no_fix_unless_it_was_explained(
+    path: str, said: str, shown: str
+) -> None:
+    failed = "--- FAIL: TestBasket (0.0s)\n    basket_test.go:9: basketTotal(3) = 3, want 4"
+    resolutions = Resolutions()
+    resolutions.failed(1, "go test ./...", occurred(failed, "go test ./..."))
+    resolutions.responded(1, said, thought=False)
+    resolutions.edited(2, (Edit(path, "return basketTotal(3)", "return basketTotal(4)"),))
+    [resolved] = resolutions.passed(3, "go test ./...", "/w/shop")
+    assert resolved.approach == shown if not said else resolved.approach.startswith(shown)
+
+
 def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     output = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
     resolutions = Resolutions()
