@@ -44,7 +44,7 @@ class Attempt(msgspec.Struct, frozen=True):
     lineage: str = ""
     """What its session shares with copies and forks of it."""
     only: str = ""
-    """Where nothing was changed, but the call: the only message that it is a way out of (`only_of`)."""
+    """Where it is another call: the only message that it is a way out of (`only_of`)."""
 
 
 def only_of(message: str) -> str:

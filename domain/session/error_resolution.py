@@ -183,7 +183,7 @@ class Resolved(NamedTuple):
     """What was changed, run or called instead, in one line."""
     lead: OpenError | None = None
     instead: bool = False
-    """Whether nothing was changed, and it was only called otherwise, or from elsewhere."""
+    """Whether what ended it is that it was called otherwise, or from elsewhere."""
 
     @property
     def approach(self) -> str:
@@ -315,7 +315,9 @@ class Resolutions:
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = self._mended(error, edits, ran, last)
-        return found if found.change else found._replace(change=_called_otherwise(error, command))
+        if found.change or not (otherwise := _called_otherwise(error, command)):
+            return found
+        return found._replace(change=otherwise, instead=True)
 
     def _may_mend(
         self, error: OpenError, edits: Sequence[tuple[int, Edit]], ran: Sequence[str], heads: Iterable[str]
@@ -682,7 +684,8 @@ def _mended(
     error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str, said: Sequence[str]
 ) -> Resolved:
     """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
-    commands, else the only change. `said`: the agent's words meanwhile."""
+    commands, else the only change. What was only taken out shows no way, unless it was explained. `said`: the agent's
+    words meanwhile."""
     unique, names = _standing(edits, error.fact), names_of(error.fact)
     about = names | names_within(explanation)
     points = {edit: _bearing(edit, error.fact, about, explanation) for edit in unique}
@@ -696,7 +699,8 @@ def _mended(
         first, own_names = ranked[0], _naming(ranked[0], error.fact)
         shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
         sides = (CodeChange(each.path, each.before, each.after) for each in shown)
-        change = "; ".join(filter(None, (changed_lines(each, about, own_names) for each in sides)))
+        parts = [part for each in sides if (part := changed_lines(each, about, own_names))]
+        change = "; ".join(parts) if explanation or not all(part.startswith("removed ") for part in parts) else ""
     return Resolved(error, tuple(ranked[:MOST_EDITS]), tuple(ran[:5]), explanation, change)
 
 

@@ -336,6 +336,19 @@ def test_that_a_test_was_made_to_expect_what_came_out_is_shown_as_no_fix_unless_
     assert resolved.approach == shown if not said else resolved.approach.startswith(shown)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("", ""), ("Since `total` moved to the cart, this is left over.", "Since `total` moved to the cart")],
+)
+def test_that_something_was_taken_out_is_shown_as_a_fix_only_where_it_was_explained(said: str, shown: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.responded(1, said, thought=False)
+    resolutions.edited(2, (Edit("/w/shop/cart.go", "print(total)\nreturn", "return"),))
+    [resolved] = resolutions.passed(3, "go build ./...", "/w/shop")
+    assert (bool(resolved.approach), resolved.approach.startswith(shown)) == (bool(said), True)
+
+
 def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     output = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
     resolutions = Resolutions()
