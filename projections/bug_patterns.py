@@ -48,7 +48,7 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
             return ()
         conditions = tuple(f"{name} files" for name in sorted(names(self.file_types)[:3]))
         conditions += tuple(sorted(names(self.frameworks)[:3]))
-        foreign, only = self._foreign, only_of(message)
+        foreign, only = self._foreign(message), only_of(message)
         details = (msgspec.structs.replace(d, explanation="") if d.id in foreign else d for d in self.details)
         attempts = (
             msgspec.structs.replace(a, approach=a.approach.removeprefix(f"{why_of(foreign[a.id].explanation)}: "))
@@ -68,13 +68,12 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
     @property
     def own_causes(self) -> list[str]:
         """What was said to be behind it, without what is of another example."""
-        foreign = {detail.at for detail in self._foreign.values()}
+        foreign = {detail.at for detail in self._foreign(self.message).values()}
         return [cause.name for cause in self.causes if cause.at not in foreign]
 
-    @property
-    def _foreign(self) -> dict[str, Detail]:
-        """By attempt what was said of another example, and names what the latest does not."""
-        return {d.id: d for d in self.details if not is_of(d.explanation, d.message, self.message)}
+    def _foreign(self, message: str) -> dict[str, Detail]:
+        """By attempt what was said of another example, and names what this one does not."""
+        return {d.id: d for d in self.details if not is_of(d.explanation, d.message, message)}
 
 
 @projection(

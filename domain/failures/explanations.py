@@ -244,7 +244,10 @@ LONGEST_CAUSE = 160
 
 def is_of(said: str, of: str, message: str) -> bool:
     """Whether what was said `of` one message may be said of another: it names nothing that is the one's alone."""
-    return names_within(said).isdisjoint(_symbols(of) - names_within(message))
+    names = names_within(_FOLDERS.sub(" ", message))
+    if _symbols(_FOLDERS.sub(" ", of)) <= names:
+        return True  # of the same file, in another folder or none
+    return names_within(said).isdisjoint(_symbols(of) - names)
 
 
 _BUT = r"(?:(?:but|oh|ah|so|hm+|ok(?:ay)?|and|well|wait|actually)[,.!—-]* )*"

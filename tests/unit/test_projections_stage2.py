@@ -375,6 +375,17 @@ def test_another_call_is_the_way_out_of_no_other_message_of_its_kind(message: st
     assert [each.approach for each in pattern_of(changed, latest).solutions] == [way]
 
 
+def test_a_cause_is_not_said_of_another_path_that_only_lies_in_a_folder_of_the_same_name() -> None:
+    said = "It fails because `shop` never writes it."
+    missing = "pathspec '.shop/rates.json' did not match any files"
+    fix = msgspec.structs.replace(fixed(6, f"{said[:-1]}: `a` became `b` in x.py"), explanation=said, message=missing)
+    latest = ErrorOccurred(**at(7), **{**CRASH, "message": "pathspec 'src/shop/total.py' did not match any files"})
+    pattern = pattern_of(fix, latest)
+    assert pattern.own_causes == []
+    assert [each.approach for each in pattern.solutions] == ["`a` became `b` in x.py"]
+    assert [each.approach for each in pattern.solutions_for(missing)] == [fix.approach]
+
+
 @pytest.mark.parametrize(
     ("types", "template", "frames", "known"),
     [
