@@ -12,7 +12,7 @@ import msgspec
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span, quote_hash
 from memctl.domain.failures.explanations import cause_in, links
 from memctl.domain.failures.matching import file_types_of, frameworks_of
-from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
+from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of, only_of
 from memctl.domain.support.bounded import (
     BYTES_PER_CHARACTER,
     LOCATIONS,
@@ -217,7 +217,13 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
     hunks = hunks_of(fact.edits, fact.ran)
     attempt = Attempt(
-        at, fact_id, one_line(fact.approach, LONGEST_APPROACH), paths[:2], hunks, clipped(fact.lineage, 16)
+        at,
+        fact_id,
+        one_line(fact.approach, LONGEST_APPROACH),
+        paths[:2],
+        hunks,
+        clipped(fact.lineage, 16),
+        only_of(fact.message) if fact.instead else "",
     )
     detail = Detail(
         at,

@@ -44,6 +44,8 @@ class Likeness(msgspec.Struct, frozen=True):
 
     pattern: BugPattern
     match: Match
+    message: str = ""
+    """Of the error asked about, where it is of this kind."""
 
 
 def bugs(
@@ -125,7 +127,7 @@ def projects_with(reader: Reader, pattern: BugPattern) -> list[str]:
 def _in_words_of(reader: Reader, found: Sequence[Likeness], places: Places) -> list[Likeness]:
     """The same, each pattern as these places showed it."""
     patterns = met_in_places(reader, [each.pattern for each in found], places)
-    return [Likeness(pattern, each.match) for pattern, each in zip(patterns, found, strict=True)]
+    return [Likeness(pattern, each.match, each.message) for pattern, each in zip(patterns, found, strict=True)]
 
 
 def of_signature(reader: Reader, signature: str) -> BugHit | None:
@@ -150,11 +152,12 @@ def like(
 def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command: str = "") -> list[Likeness]:
     """Those of the patterns that match one of the errors above `MATCHES_ABOVE`, best first."""
     shapes = [_asked(error, command) for error in errors]
+    asked = {error.signature: error.message for error in errors}
     found = []
     for pattern in patterns:
         best = max((match(shape, pattern.shape) for shape in shapes), key=lambda m: m.score)
         if best.score > MATCHES_ABOVE:
-            found.append(Likeness(pattern, best))
+            found.append(Likeness(pattern, best, asked.get(pattern.signature, "")))
     return sorted(found, key=_best_first)
 
 
@@ -226,7 +229,7 @@ def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:
 
 def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Sequence[BugPattern]) -> BugHit:
     pattern = found.pattern
-    solutions = pattern.solutions
+    solutions = pattern.solutions_for(found.message or pattern.message)
     mean = pattern.mean_resolve_us
     return carried_over(
         pattern,

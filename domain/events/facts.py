@@ -383,6 +383,8 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     task: str = ""
     part_of: UUID | None = None
     """Another error of the same run that the same change ended: the two are one fix."""
+    instead: bool = False
+    """It was called otherwise, or from elsewhere: a way out of that message and of no other."""
 
 
 class ResolutionRefuted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from posixpath import basename, splitext
 from string import ascii_uppercase, digits
 from typing import NamedTuple
+
+import msgspec
 
 from memctl.domain.events.facts import ErrorOccurred
 from memctl.domain.failures.solutions import names_within
@@ -34,28 +37,53 @@ def explanation_of(
     *,
     alone: bool = False,
 ) -> str:
-    """The agent's sentences that explain this error: such that name something of it, or of what was `changed`.
+    """The agent's sentences that explain this error: such that name something of it, or of what was `changed` for it.
 
     Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
     those. Where it is `alone`, "the test fails because" can be of no other.
     """
     if not any(_weighed(each.text) for each in said):
         return ""
-    others = frozenset[str]().union(*map(names_of, beside))
-    words = names_of(error) - others
-    own = names_of(error, own=True) - others
-    own = own if beside else own | _symbols(changed)
+    others = _FORMATS.union(*map(names_of, beside))
+    marks = _marks_of(error, others, _symbols(changed) if not beside else frozenset())
     kept: dict[str, None] = {}
-    for sentence in _about(error, said, words, own, alone=alone and not beside):
+    for sentence in _about(error, said, marks, alone=alone and not beside):
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
             break
         kept[sentence] = None
     return " ".join(kept)
 
 
-def _about(
-    error: ErrorOccurred, said: Sequence[Explained], words: AbstractSet[str], own: AbstractSet[str], *, alone: bool
-) -> list[str]:
+class _Marks(NamedTuple):
+    """By what a sentence is known to be of an error: the `words` of its message, names that are its `own`, those of its
+    `files`, and the names of files and scripts in the command that was `called`."""
+
+    words: AbstractSet[str]
+    own: AbstractSet[str]
+    files: AbstractSet[str]
+    called: Sequence[str]
+
+
+def _marks_of(error: ErrorOccurred, others: AbstractSet[str], changed: AbstractSet[str]) -> _Marks:
+    """Of a path only the file counts: of a project much is said that is of none of its errors."""
+    message, *frames = (_FOLDERS.sub(" ", each) for each in (error.message, *error.frames))
+    files = tuple(splitext(basename(each))[0] for each in error.files)
+    lean = msgspec.structs.replace(error, message=message, frames=tuple(frames), files=files)
+    tests = tuple(each for each in error.frames if not _FOLDERS.search(each))
+    own = names_of(msgspec.structs.replace(lean, frames=tests, files=()), own=True) - others
+    called = tuple({found[0]: None for found in _CALLED.finditer(error.command[:2_000])})
+    return _Marks(names_of(lean) - others, own | changed, names_within(" ".join((*files, *frames))) - others, called)
+
+
+_FOLDERS = patterns.compile(r"(?:[\w.@~+:-]*[/\\])+(?=[\w@+-]+\.\w)|(?:~|[A-Za-z]:)?[/\\](?:[^\s'\"`:/\\]+[/\\])+")
+"""Where a file lies."""
+_FORMATS = frozenset(("json", "yaml", "toml", "html"))
+"""How names of files end that say nothing of one."""
+_CALLED = patterns.compile(r"\b[A-Za-z]\w{3,}(?:[.-]\w{3,})+")
+"""The name of a file or of a script."""
+
+
+def _about(error: ErrorOccurred, said: Sequence[Explained], marks: _Marks, *, alone: bool) -> list[str]:
     """The sentences that explain, and name what is the error's own, or of its words as many as no chance brings
     together. What was said goes before what was thought, of which only what names something of its own counts. What
     the agent took back later is left out."""
@@ -69,7 +97,7 @@ def _about(
                     found.clear()
                 if _says_why(sentence) and _adds(sentence, error):
                     found.append(sentence)
-        named = [each for each in found if _names(each, words, own, thought=thought)]
+        named = [each for each in found if _names(each, marks, thought=thought)]
         if not named and alone and not thought:
             named = [each for each in found if links(each) and _is_of_kind(each, error)]
         if named:
@@ -85,11 +113,14 @@ def _is_of_kind(sentence: str, error: ErrorOccurred) -> bool:
 _OF_TESTS = patterns.compile(r"\btests?\b", patterns.I)
 
 
-def _names(sentence: str, words: AbstractSet[str], own: AbstractSet[str], *, thought: bool) -> bool:
-    names = names_within(sentence)
-    if not own.isdisjoint(names):
+def _names(sentence: str, marks: _Marks, *, thought: bool) -> bool:
+    names, symbols = names_within(sentence), _symbols(sentence)
+    if not marks.own.isdisjoint(names) or any(word in sentence for word in marks.called):
         return True
-    return not thought and (len(words & names) >= _SHARED or not words.isdisjoint(_symbols(sentence)))
+    of_files = marks.files & names
+    if len(of_files) >= _SHARED or not of_files.isdisjoint(symbols):
+        return True
+    return not thought and (len(marks.words & names) >= _SHARED or not marks.words.isdisjoint(symbols))
 
 
 _SHARED = 2
@@ -213,7 +244,10 @@ LONGEST_CAUSE = 160
 
 def is_of(said: str, of: str, message: str) -> bool:
     """Whether what was said `of` one message may be said of another: it names nothing that is the one's alone."""
-    return names_within(said).isdisjoint(_symbols(of) - names_within(message))
+    names = names_within(_FOLDERS.sub(" ", message))
+    if _symbols(_FOLDERS.sub(" ", of)) <= names:
+        return True  # of the same file, in another folder or none
+    return names_within(said).isdisjoint(_symbols(of) - names)
 
 
 _BUT = r"(?:(?:but|oh|ah|so|hm+|ok(?:ay)?|and|well|wait|actually)[,.!—-]* )*"

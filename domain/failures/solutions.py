@@ -43,6 +43,17 @@ class Attempt(msgspec.Struct, frozen=True):
     hunks: tuple[str, ...] = ()
     lineage: str = ""
     """What its session shares with copies and forks of it."""
+    only: str = ""
+    """Where it is another call: the only message that it is a way out of (`only_of`)."""
+
+
+def only_of(message: str) -> str:
+    """Digest (8 hex digits) of a message with all that it names, wherever on the machine that lies."""
+    return quote_hash(_FOLDERS.sub("", one_line(message, 160)))[:8]
+
+
+_FOLDERS = patterns.compile(r"(?:^|[^\w.~@+:/\\-])(?:~|[A-Za-z]:)?[/\\](?:[^\s'\"`:/\\]+[/\\])*")
+"""The directories of an absolute path."""
 
 
 HUNKS = 6

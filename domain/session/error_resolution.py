@@ -182,6 +182,8 @@ class Resolved(NamedTuple):
     change: str
     """What was changed, run or called instead, in one line."""
     lead: OpenError | None = None
+    instead: bool = False
+    """Whether what ended it is that it was called otherwise, or from elsewhere."""
 
     @property
     def approach(self) -> str:
@@ -288,7 +290,7 @@ class Resolutions:
         if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
             return self._called_right(error, at, command, began)
         if respelled := _respelled(error, at, run):
-            return Resolved(error, (), (command,), self._explained(error, at), respelled)
+            return Resolved(error, (), (command,), self._explained(error, at), respelled, instead=True)
         return self._by_change(error, at, run, heads) if covers(run, heads, error) else None
 
     def _by_change(self, error: OpenError, at: int, run: Run, heads: Iterable[str]) -> Resolved | None:
@@ -302,7 +304,7 @@ class Resolutions:
         ran = _further_changes(within, error)
         # What the same command edits on its way elsewhere is not why it was found there.
         if all(when == at for when, _ in edits) and (moved := _moved(error, command, began)):
-            return Resolved(error, (), (command,), self._explained(error, until), moved)
+            return Resolved(error, (), (command,), self._explained(error, until), moved, instead=True)
         if _elsewhere(error, command, began):
             return None
         if not edits and not ran:
@@ -313,7 +315,9 @@ class Resolutions:
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = self._mended(error, edits, ran, last)
-        return found if found.change else found._replace(change=_called_otherwise(error, command))
+        if found.change or not (otherwise := _called_otherwise(error, command)):
+            return found
+        return found._replace(change=otherwise, instead=True)
 
     def _may_mend(
         self, error: OpenError, edits: Sequence[tuple[int, Edit]], ran: Sequence[str], heads: Iterable[str]
@@ -328,9 +332,9 @@ class Resolutions:
         """How the changes up to the `last` mended an error, as the agent explained it before the first that bears on
         it."""
         about = names_of(error.fact)
-        bearing = (at for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS)
+        bearing = [(at, edit) for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS]
         changes = [edit for _, edit in edits]
-        explained = self._explained(error, next(bearing, last) - 1, changes)
+        explained = self._explained(error, (bearing[0][0] if bearing else last) - 1, [edit for _, edit in bearing])
         said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
         return _mended(error, changes, ran, explained, said)
 
@@ -340,7 +344,8 @@ class Resolutions:
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
         change = _moved(error, command, began) or _instead(error, command, shared)
-        return Resolved(error, (), (command,), self._explained(error, at), change) if change else None
+        explained = self._explained(error, at) if change else ""
+        return Resolved(error, (), (command,), explained, change, instead=True) if change else None
 
     def _disowned(self, error: OpenError) -> bool:
         """Whether the agent said of an error, by a name of it, that it was there before or is of something else."""
@@ -679,7 +684,8 @@ def _mended(
     error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str, said: Sequence[str]
 ) -> Resolved:
     """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
-    commands, else the only change. `said`: the agent's words meanwhile."""
+    commands, else the only change. What was only taken out shows no way, unless it was explained. `said`: the agent's
+    words meanwhile."""
     unique, names = _standing(edits, error.fact), names_of(error.fact)
     about = names | names_within(explanation)
     points = {edit: _bearing(edit, error.fact, about, explanation) for edit in unique}
@@ -693,7 +699,8 @@ def _mended(
         first, own_names = ranked[0], _naming(ranked[0], error.fact)
         shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
         sides = (CodeChange(each.path, each.before, each.after) for each in shown)
-        change = "; ".join(filter(None, (changed_lines(each, about, own_names) for each in sides)))
+        parts = [part for each in sides if (part := changed_lines(each, about, own_names))]
+        change = "; ".join(parts) if explanation or not all(part.startswith("removed ") for part in parts) else ""
     return Resolved(error, tuple(ranked[:MOST_EDITS]), tuple(ran[:5]), explanation, change)
 
 
@@ -701,11 +708,16 @@ def _is_clear(error: ErrorOccurred, ranked: Sequence[Edit], points: Sequence[int
     """Whether the first of several changes, ranked by how much each has to do with an error, is known to have mended
     it: the agent explained it, it alone has most to do with it, or it has more to do with it than its file. That of a
     failed test is known only where it is the one change that bears on the test, and no change of the test itself."""
-    if explanation or len(ranked) < 2:
+    if explanation:
         return True
     if _is_test(error):
-        return points[1] < BEARS and not _is_named(ranked[0], error)
-    return points[0] > points[1] or points[0] > _IN_FILE
+        return not any(point >= BEARS for point in points[1:]) and not _is_own_test(ranked[0], error)
+    return len(ranked) < 2 or points[0] > points[1] or points[0] > _IN_FILE
+
+
+def _is_own_test(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit changes what a failed test expects, and not what it tests."""
+    return _is_test(error) and (_is_named(edit, error) or _TEST_FILE.search(edit.path) is not None)
 
 
 def _standing(edits: Sequence[Edit], error: ErrorOccurred) -> list[Edit]:
@@ -724,6 +736,8 @@ def _is_of(edit: Edit, error: OpenError, explanation: str, said: Sequence[str]) 
     by itself."""
     about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
     file, touched = posixpath.basename(edit.path), _touched(edit)
+    if not explanation and _is_own_test(edit, error.fact):
+        return False
     if file in error.command or not about.isdisjoint(touched):
         return True
     announced = (each for text in said if file in text for each in sentences(text) if file in each)

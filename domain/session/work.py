@@ -481,6 +481,7 @@ class Work:
                 idle_us=self._assert.idle - resolved.error.spent.idle,
                 task=error.task,
                 part_of=resolved.lead.fact.id if resolved.lead is not None else None,
+                instead=resolved.instead,
             )
             if not resolved.error.miscalled and resolved.lead is None:
                 with_it = (each.error.fact for each in found if each.lead is resolved.error and each.change)

@@ -68,4 +68,4 @@ def fix_or_what_is_known(fix: str, *, edited: bool) -> str:
     """What helped, or what is known where that is not: what failed passed later."""
     if fix:
         return fix
-    return f"passed later{', after these edits' if edited else ''}; what mended it is not known"
+    return f"passed later{', after these edits' if edited else ''}; nobody said what mended it"

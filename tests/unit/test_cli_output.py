@@ -409,7 +409,7 @@ def test_a_fix_is_told_once_and_whole(
     print_bug(hit)
     lines = [each.strip() for each in capsys.readouterr().out.splitlines() if each.strip().startswith(("fix:", "why:"))]
     assert len(lines) == told
-    unknown = "passed later; what mended it is not known"
+    unknown = "passed later; nobody said what mended it"
     assert lines[0].partition(": ")[2] == (approach or description or unknown)
     assert lines[-1].partition(": ")[2] in (description or unknown, approach)
 

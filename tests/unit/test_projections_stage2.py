@@ -354,6 +354,64 @@ def test_what_was_said_of_one_example_is_not_said_of_another_whose_message_names
         assert [each.approach for each in pattern.solutions] == [approach]
 
 
+@pytest.mark.parametrize(
+    ("message", "holds"),
+    [
+        ("sed: can't read cart/total.go: No such file or directory", True),
+        ("sed: can't read src/cart/total.go: No such file or directory", False),
+        ("sed: can't read src/voucher.go: No such file or directory", False),
+    ],
+)
+def test_another_call_is_the_way_out_of_no_other_message_of_its_kind(message: str, holds: bool) -> None:
+    way = "ran it in `shop/src` instead of `shop`"
+    missing = "sed: can't read cart/total.go: No such file or directory"
+    fix = msgspec.structs.replace(fixed(6, way), edits=(), explanation="", message=missing, instead=True)
+    latest = ErrorOccurred(**at(7), **{**CRASH, "message": message})
+    ways = [way] if holds else []
+    pattern = pattern_of(ErrorOccurred(**at(0), **{**CRASH, "message": missing}), fix, latest)
+    assert [each.approach for each in pattern.solutions] == ways
+    assert [each.approach for each in pattern.solutions_for(missing)] == [way]
+    changed = msgspec.structs.replace(fix, instead=False)
+    assert [each.approach for each in pattern_of(changed, latest).solutions] == [way]
+
+
+def test_a_cause_is_not_said_of_another_path_that_only_lies_in_a_folder_of_the_same_name() -> None:
+    said = "It fails because `shop` never writes it."
+    missing = "pathspec '.shop/rates.json' did not match any files"
+    fix = msgspec.structs.replace(fixed(6, f"{said[:-1]}: `a` became `b` in x.py"), explanation=said, message=missing)
+    latest = ErrorOccurred(**at(7), **{**CRASH, "message": "pathspec 'src/shop/total.py' did not match any files"})
+    pattern = pattern_of(fix, latest)
+    assert pattern.own_causes == []
+    assert [each.approach for each in pattern.solutions] == ["`a` became `b` in x.py"]
+    assert [each.approach for each in pattern.solutions_for(missing)] == [fix.approach]
+
+
+@pytest.mark.parametrize(
+    ("types", "template", "frames", "known"),
+    [
+        (("exit",), "node exited with code <n>", (), False),
+        (("error",), "') exited with code <n>", (), False),
+        (("error",), "build failed", (), False),
+        (("error",), "no plan was given", (), True),
+        (("test failure",), "failed", ("test_total",), True),
+    ],
+)
+def test_of_an_error_that_only_says_that_something_failed_no_way_out_is_known(
+    types: tuple[str, ...], template: str, frames: tuple[str, ...], known: bool
+) -> None:
+    error = {**CRASH, "error_types": types, "template": template, "frames": frames}
+    assert bool(pattern_of(ErrorOccurred(**at(0), **error), fixed(6)).solutions) == known
+
+
+def test_a_call_holds_for_the_same_message_wherever_the_project_lies() -> None:
+    fix = msgspec.structs.replace(
+        fixed(6, "ran `make -C shop`"), edits=(), message="no Go files in /home/dana/shop", instead=True
+    )
+    for folder, count in (("/srv/work/shop", 1), ("C:/work/shop", 1), ("/home/dana/cart", 0)):
+        latest = ErrorOccurred(**at(7), **{**CRASH, "message": f"no Go files in {folder}"})
+        assert len(pattern_of(fix, latest).solutions) == count
+
+
 def test_the_same_edit_is_one_solution_however_it_was_explained() -> None:
     edits = (Edit("src/pricing.py", "return price * count", "return float(price) * count"),)
     one = msgspec.structs.replace(fixed(6, "The form gives text (edited pricing.py)"), edits=edits)

@@ -283,6 +283,72 @@ def test_of_errors_that_came_up_together_each_has_the_words_that_name_it() -> No
     assert told == {"undefined: total": "", "undefined: price": "The issue is that `price` was renamed."}
 
 
+UNREAD = "npm error enoent Could not read package.json: Error: ENOENT: no such file, open '/w/shop-portal/package.json'"
+MISFIT = "src/shops/basket.ts(3,1): error TS2345: Argument of type 'string' is not assignable to type 'number'."
+
+
+@pytest.mark.parametrize("thought", [False, True])
+@pytest.mark.parametrize(
+    ("output", "command", "said", "holds"),
+    [
+        (UNREAD, "npm test", "The TOML starters of `shop-portal` are empty because JSON has no comments.", False),
+        (UNREAD, "npm test", "It fails because `package.json` lies one folder up.", True),
+        (MISFIT, "npx tsc", "The basket tests are slow because the shops are read each time.", False),
+        (MISFIT, "npx tsc", "It fails because `basket` takes a number.", True),
+        ("Error: no plan given", "./harness.sh draw-plans", "It fails because the release is new.", False),
+        ("Error: no plan given", "./harness.sh draw-plans", "It fails because draw-plans reads none.", True),
+    ],
+)
+def test_words_on_another_matter_that_only_name_the_project_or_a_word_of_a_file_explain_nothing(
+    output: str, command: str, said: str, thought: bool, holds: bool
+) -> None:
+    [error] = (msgspec.structs.replace(each, command=command) for each in occurred(output, command))
+    assert bool(explanation_of(error, [Explained(1, said, thought=thought)])) == holds
+
+
+def test_words_on_an_edit_that_has_nothing_to_do_with_an_error_do_not_explain_it() -> None:
+    for path, holds in (("/w/shop/voucher.go", False), ("/w/shop/cart.go", True)):
+        resolutions = Resolutions()
+        resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+        resolutions.responded(2, "The `newVoucher` is missing because the form was renamed.", thought=False)
+        resolutions.edited(3, (Edit(path, "return oldVoucher", "return newVoucher"),))
+        [resolved] = resolutions.passed(4, "go build ./...", "/w/shop")
+        assert bool(resolved.explanation) == holds
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "shown"),
+    [
+        ("/w/shop/basket_test.go", "", ""),
+        ("/w/shop/basket_test.go", "It fails because `basketTotal` counts the rest too.", "It fails because"),
+        ("/w/shop/basket.go", "", "`return basketTotal(3)` became `return basketTotal(4)` in basket.go"),
+    ],
+)
+def test_that_a_test_was_made_to_expect_what_came_out_is_shown_as_no_fix_unless_it_was_explained(
+    path: str, said: str, shown: str
+) -> None:
+    failed = "--- FAIL: TestBasket (0.0s)\n    basket_test.go:9: basketTotal(3) = 3, want 4"
+    resolutions = Resolutions()
+    resolutions.failed(1, "go test ./...", occurred(failed, "go test ./..."))
+    resolutions.responded(1, said, thought=False)
+    resolutions.edited(2, (Edit(path, "return basketTotal(3)", "return basketTotal(4)"),))
+    [resolved] = resolutions.passed(3, "go test ./...", "/w/shop")
+    assert resolved.approach == shown if not said else resolved.approach.startswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("", ""), ("Since `total` moved to the cart, this is left over.", "Since `total` moved to the cart")],
+)
+def test_that_something_was_taken_out_is_shown_as_a_fix_only_where_it_was_explained(said: str, shown: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.responded(1, said, thought=False)
+    resolutions.edited(2, (Edit("/w/shop/cart.go", "print(total)\nreturn", "return"),))
+    [resolved] = resolutions.passed(3, "go build ./...", "/w/shop")
+    assert (bool(resolved.approach), resolved.approach.startswith(shown)) == (bool(said), True)
+
+
 def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     output = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
     resolutions = Resolutions()
@@ -347,7 +413,7 @@ def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, co
     resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go"), "/w/shop/cart")
     resolutions.ran(2, ["git add cart/a.go"])
     [resolved] = resolutions.passed(3, command, location)
-    assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+    assert (resolved.approach, resolved.instead) == ("ran it in `shop` instead of `shop/cart`", True)
 
 
 def test_a_folder_that_a_command_led_into_is_not_entered_twice() -> None:
@@ -358,7 +424,7 @@ def test_a_folder_that_a_command_led_into_is_not_entered_twice() -> None:
     ended = session.runs("cd cart && git diff total.go", "-return a\n+return b")
     moved = msgspec.structs.replace(ended, location="/work/shop/cart")
     [resolved] = only(facts_of([*(e for e in session.events if e is not ended), moved]), ErrorResolved)
-    assert resolved.approach == "ran it in `shop/cart` instead of `shop`"
+    assert (resolved.approach, resolved.instead) == ("ran it in `shop/cart` instead of `shop`", True)
 
 
 @pytest.mark.parametrize(
