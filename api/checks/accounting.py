@@ -211,18 +211,20 @@ class _LookUp:
         """Look up what waits, and name what is not there."""
         waiting, self._waiting = self._waiting, []
         self._events = self._bytes = 0
-        ids = [ids_of(self._connection, self._space_id, parsed.events) for _, parsed, *_ in waiting]
+        every = [event for _, parsed, *_ in waiting for event in parsed.events]
+        ids = ids_of(self._connection, self._space_id, every)
         there = {
             row[0]
             for row in self._connection.execute(
                 "SELECT event_id FROM memctl.events"
                 " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
-                [self._space_id, [one for line in ids for one in line]],
+                [self._space_id, ids],
                 binary=True,
             )
         }
-        for (path, parsed, must, passed_over), wanted in zip(waiting, ids, strict=True):
-            absent = [event for event, one in zip(parsed.events, wanted, strict=True) if one not in there]
+        wanted = iter(ids)
+        for path, parsed, must, passed_over in waiting:
+            absent = [event for event in parsed.events if next(wanted) not in there]
             if not absent:
                 continue
             under = erase.forgotten(self._connection, self._space_id, absent)
