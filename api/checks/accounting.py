@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts, Spans
 from memctl.infra.log import checkpoints, erase
-from memctl.infra.log.event_ids import ids_of
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
@@ -211,20 +211,18 @@ class _LookUp:
         """Look up what waits, and name what is not there."""
         waiting, self._waiting = self._waiting, []
         self._events = self._bytes = 0
-        every = [event for _, parsed, *_ in waiting for event in parsed.events]
-        ids = ids_of(self._connection, self._space_id, every)
+        ids = [[event_id_of(self._space_id, event.dedupe_key) for event in parsed.events] for _, parsed, *_ in waiting]
         there = {
             row[0]
             for row in self._connection.execute(
                 "SELECT event_id FROM memctl.events"
                 " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
-                [self._space_id, ids],
+                [self._space_id, [one for line in ids for one in line]],
                 binary=True,
             )
         }
-        wanted = iter(ids)
-        for path, parsed, must, passed_over in waiting:
-            absent = [event for event in parsed.events if next(wanted) not in there]
+        for (path, parsed, must, passed_over), wanted in zip(waiting, ids, strict=True):
+            absent = [event for event, one in zip(parsed.events, wanted, strict=True) if one not in there]
             if not absent:
                 continue
             under = erase.forgotten(self._connection, self._space_id, absent)

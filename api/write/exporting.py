@@ -23,11 +23,11 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import COMMANDS, misnamed
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.events.observations import (
-    TRANSCRIPT,
     CommitRecorded,
     Observation,
     SessionStarted,
     TagRecorded,
+    event_id_of,
     session_in,
 )
 from memctl.domain.events.processor_events import Processed
@@ -42,7 +42,6 @@ from memctl.infra.database import Connection, outages, snapshot
 from memctl.infra.files import opened
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
-from memctl.infra.log.event_ids import ids_of, is_former
 from memctl.infra.log.mark import mark
 from memctl.infra.log.spaces import at_home
 from memctl.infra.settings import Settings
@@ -216,7 +215,7 @@ def look_through(file: Path, account: Account, *, mine: bool) -> None:
 
 def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
     """What of these comes in from another's memory, as imported. What is known here stays as it is."""
-    ids = ids_of(writer.connection, writer.space_id, events)
+    ids = [event_id_of(writer.space_id, each.dedupe_key) for each in events]
     rows = writer.connection.execute(
         "SELECT event_id FROM memctl.deliveries WHERE space_id = %s AND event_id = ANY(%s)", [writer.space_id, ids]
     )
@@ -412,7 +411,6 @@ def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
         session_id=session_in(line.stream, line.session_id),
         sources=line.sources,
         deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of),
-        formerly=key.startswith(TRANSCRIPT) and is_former(line.variant_of or line.id),
     )
 
 

@@ -39,6 +39,7 @@ from memctl.domain.events.observations import (
     SessionStarted,
     TagRecorded,
     bounded_name,
+    event_id_of,
     history_key,
     history_stream,
     session_in,
@@ -52,7 +53,6 @@ from memctl.domain.support.location import around, bounded, normalise, of_member
 from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
 from memctl.infra.log.append import Appended
-from memctl.infra.log.event_ids import ids_of
 from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
 
@@ -278,7 +278,7 @@ class RemoteIngest:
             return {}
 
         def look(reader: Reader) -> dict[int, Appended | str]:
-            ids = ids_of(reader.connection, reader.space_id, events)
+            ids = [event_id_of(reader.space_id, event.dedupe_key) for event in events]
             rows = reader.connection.execute(
                 "SELECT coalesce(variant_of, event_id), actor, position, type, payload FROM memctl.events"
                 " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s)))"

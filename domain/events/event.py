@@ -41,25 +41,21 @@ NAMESPACE = UUID("6d656d63-746c-5e76-8e74-6c6f67000001")
 _NAMESPACE = NAMESPACE.bytes
 _FREE = ~(0xF << 76 | 0b11 << 62)
 _VERSION_5 = 5 << 76 | 0b10 << 62
-_VERSION_8 = 8 << 76 | 0b10 << 62
 
 
-def _digest(name: str) -> int:
+def _derived(name: str) -> int:
     digest = hashlib.sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:16], "big")
+    return int.from_bytes(digest[:16], "big") & _FREE | _VERSION_5
+
+
+def derived_bytes(name: str) -> bytes:
+    """The 16 bytes of `derived_id(name)`."""
+    return _derived(name).to_bytes(16, "big")
 
 
 def derived_id(name: str) -> UUID:
     """UUIDv5 of `name` in memctl's namespace (as `uuid.uuid5`, at a third of its cost)."""
-    return UUID(int=_digest(name) & _FREE | _VERSION_5)
-
-
-def derived_beside(group: str, name: str) -> UUID:
-    """UUIDv8 of `name`, whose first 16 bits are those of its group: the ids of a group lie side by side in an index."""
-    return UUID(int=(_digest(group) & ~_BEHIND_IT | _digest(name) & _BEHIND_IT) & _FREE | _VERSION_8)
-
-
-_BEHIND_IT = (1 << 112) - 1
+    return UUID(int=_derived(name))
 
 
 _VARIANT = {f"{digit:x}": "89ab"[digit & 0b11] for digit in range(16)}
@@ -200,8 +196,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     who and through whose key (`member:dana`, `agent:dana`). Of the
     variants among its `sources`, `deliveries` are the ones that another log calls them by, and are not kept: what was
     forgotten of these keeps it out, too, for a variant that was forgotten has its id no more. `brought` is not kept
-    either: it was read from a file that lay elsewhere than clients keep theirs. `formerly`: it comes from a log that
-    calls it by an id of before schema 0025, as what cites it does.
+    either: it was read from a file that lay elsewhere than clients keep theirs.
     """
 
     stream: str
@@ -216,7 +211,6 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[UUID, ...] = ()
     deliveries: tuple[UUID, ...] = ()
     brought: bool = False
-    formerly: bool = False
 
     @property
     def type(self) -> str:
@@ -226,8 +220,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An event as the log holds it, its payload lifted to the version of today.
 
-    `event_id` follows from space and dedupe key (`event_id_of`). Where one key was delivered with different payloads,
-    each further one is stored as a variant, and `variant_of` is the id of the first: `delivery_id` is equal for all.
+    `event_id` is the UUIDv5 of space and dedupe key. Where one key was delivered with different payloads, each
+    further one is stored as a variant, and `variant_of` is the id of the first: `delivery_id` is equal for all.
     """
 
     position: Position

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.events.event import Payload, derived_beside, derived_id, event
+from memctl.domain.events.event import Payload, derived_id, event
 
 Agent = Literal[
     "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent", "cursor"
@@ -244,14 +244,7 @@ time of their own: what differs from a known one by when it came is that one."""
 
 
 def event_id_of(space_id: int, dedupe_key: str) -> UUID:
-    """Id of the event under a dedupe key. What one transcript says has ids side by side: it comes by thousands."""
-    if dedupe_key.startswith(TRANSCRIPT):
-        return derived_beside(dedupe_key.rsplit(":", 2)[0], f"{space_id}:{dedupe_key}")
-    return derived_id(f"{space_id}:{dedupe_key}")
-
-
-def former_id_of(space_id: int, dedupe_key: str) -> UUID:
-    """Id that an event was given under a dedupe key before schema 0025. `infra.log.event_ids` knows where it counts."""
+    """Id of the event under a dedupe key."""
     return derived_id(f"{space_id}:{dedupe_key}")
 
 

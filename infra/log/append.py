@@ -11,12 +11,11 @@ from uuid import UUID
 import msgspec
 from psycopg.pq import TransactionStatus
 
-from memctl.domain.events.event import Event, NewEvent, Payload, Position, stream_hash, type_of
+from memctl.domain.events.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
 from memctl.domain.events.observations import MESSAGE
 from memctl.domain.projects.identity import bare
 from memctl.domain.support import patterns
 from memctl.infra.database import Connection, Packed
-from memctl.infra.log.event_ids import ids_of, take_former, variant_id_of
 
 Redact = Callable[[Payload, str], tuple[Payload, str]]
 
@@ -109,12 +108,7 @@ def _append_but(
 def _append(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None, alone: bool
 ) -> list[Appended]:
-    if any(event.formerly for event in events):
-        if alone:
-            with connection.transaction():
-                return _append(connection, space_id, events, again, alone=False)
-        take_former(connection, space_id)
-    columns = _columns(ids_of(connection, space_id, events), events)
+    columns = _columns(space_id, events)
     if len(events) == 1 and (only := _append_one(connection, space_id, columns)) is not None:
         return [only]
     with connection.transaction() if alone else contextlib.nullcontext():
@@ -194,13 +188,12 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
     rests_on = [(*event.sources, *event.deliveries) for event in events]
     cited = list(set().union(*rests_on))
     under = gone(connection, space_id, cited)
-    ids = ids_of(connection, space_id, events) if under else []
     resting: set[int] = set()
     while under and (
         fresh := [n for n, ids in enumerate(rests_on) if n not in resting and not under.keys().isdisjoint(ids)]
     ):
         for n in fresh:
-            own = ids[n]
+            own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
             under[own] = next(under[id] for id in rests_on[n] if id in under)
             connection.execute(
                 "INSERT INTO memctl.tombstones (space_id, kind, stream, value, receipt)"
@@ -292,13 +285,13 @@ class _Hashes(dict[str, bytes]):
         return data
 
 
-def _columns(ids: Sequence[UUID], events: Sequence[NewEvent]) -> list[_Column]:
+def _columns(space_id: int, events: Sequence[NewEvent]) -> list[_Column]:
     """The columns of a batch, in the order of `_COLUMNS`."""
     texts, hashes = _Texts(), _Hashes()
     kinds = [type_of(e.payload) for e in events]
     salts = os.urandom(_SALT * len(events))
     return [
-        [id.bytes for id in ids],
+        [derived_bytes(f"{space_id}:{e.dedupe_key}") for e in events],
         [texts[e.stream] for e in events],
         [hashes[e.stream] for e in events],
         [texts[kind.name] for kind in kinds],
@@ -333,9 +326,8 @@ def _variants(
         if of_whom:
             content += "\0".join((e.actor, e.stream, e.session_id, *map(str, e.sources))) + "\0"
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass") + encode_payload(e)).hexdigest()
-        own = variant_id_of(space_id, UUID(bytes=columns[_IDS][n]), f"{e.dedupe_key}#{digest}")
-        ids[i] = own.bytes
-        keys[i] = f"{e.dedupe_key}#{own}".encode()
+        ids[i] = own = derived_bytes(f"{space_id}:{e.dedupe_key}#{digest}")
+        keys[i] = f"{e.dedupe_key}#{UUID(bytes=own)}".encode()
     return variants
 
 

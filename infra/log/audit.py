@@ -8,13 +8,12 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
-from uuid import UUID
 
 import msgspec
 from psycopg import errors, sql
 
 from memctl.domain.events.event import FutureSchemaVersion, Position, UnknownEventType, decode_payload
-from memctl.domain.events.observations import event_id_of, former_id_of
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection, single_row
 
 NAMED = 20
@@ -145,10 +144,6 @@ def hashed(connection: Connection, upto: Position, progress: Progress = lambda d
 def decoded(connection: Connection, upto: Position, progress: Progress = lambda done, of: None) -> Decoded:
     """Read every event up to a position: its id follows from its key, its type is known, its payload decodes."""
     result = Decoded()
-    former = {space for (space,) in connection.execute("SELECT space_id FROM memctl.spaces WHERE former_ids")}
-
-    def names(space_id: int, key: str, id: UUID) -> bool:
-        return id == event_id_of(space_id, key) or (space_id in former and id == former_id_of(space_id, key))
 
     def look(after: int, last: int) -> None:
         rows = connection.execute(_CONTENTS, [after, last], binary=True).fetchall()
@@ -156,11 +151,11 @@ def decoded(connection: Connection, upto: Position, progress: Progress = lambda 
             result.events += 1
             result.types[kind] += 1
             if variant_of is None:
-                named = names(space_id, key, event_id)
+                named = event_id_of(space_id, key) == event_id
             else:  # its key is that of the first, with its own id behind
                 result.variants += 1
                 first, _, own = key.rpartition("#")
-                named = own == str(event_id) and names(space_id, first, variant_of)
+                named = own == str(event_id) and event_id_of(space_id, first) == variant_of
             if not named:
                 result.misnamed.add(position)
             if payload is None:

@@ -17,13 +17,12 @@ from psycopg.types.json import Jsonb
 
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Event, Micros, NewEvent, event_types
-from memctl.domain.events.observations import Observation
+from memctl.domain.events.observations import Observation, event_id_of
 from memctl.domain.knowledge.consolidation import Consolidating
 from memctl.domain.support.location import above, by_key, said_of
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import encode_payload
-from memctl.infra.log.event_ids import ids_of
 from memctl.infra.log.mark import position_holders
 from memctl.infra.log.read import read_versions
 
@@ -221,7 +220,7 @@ def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent])
     (found,) = connection.execute(
         "SELECT memctl.forgotten(%s, %s::uuid[], %s::text[], %s::text[], %s::int8[], %s::text[], %s::uuid[],"
         " %s::text[])",
-        [space_id, ids_of(connection, space_id, events), [e.stream for e in events],
+        [space_id, [event_id_of(space_id, e.dedupe_key) for e in events], [e.stream for e in events],
          [e.type for e in events], [e.occurred_at for e in events], [e.location for e in events],
          [None] * len(events), [encode_payload(e).decode() for e in events]],
     ).fetchone() or (None,)  # fmt: skip

@@ -35,8 +35,7 @@ def space_id(connection: Connection, name: str, number: int | None = None) -> in
         if (row := connection.execute(asked, [name]).fetchone()) is not None:
             return int(row[0])
         connection.execute(
-            "INSERT INTO memctl.spaces (space_id, name, former_ids) OVERRIDING SYSTEM VALUE VALUES (%s, %s, false)"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO memctl.spaces (space_id, name) OVERRIDING SYSTEM VALUE VALUES (%s, %s) ON CONFLICT DO NOTHING",
             [given or 1000 + secrets.randbelow(1 << 30), name],
         )
     return int(single_row(connection, asked, [name])[0])

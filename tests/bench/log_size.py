@@ -22,7 +22,7 @@ import psycopg
 from engine import machine, show
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import PromptSubmitted, transcript_key
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.log.append import append
@@ -40,19 +40,15 @@ STREAMS, OF_A_STREAM = 20, 600
 """Sessions at once, and how many events each has."""
 
 FILL = """
-SELECT memctl.append_events(1, array_agg(id), array_agg(stream), array_agg(get_byte(
+SELECT memctl.append_events(1, array_agg(md5(n || %(salt)s)::uuid), array_agg(stream), array_agg(get_byte(
         sha256(convert_to(stream, 'UTF8')), 0)::int2), array_agg('prompt.submitted'::text), array_agg(1::int2),
     array_agg(1700000000000000 + n * 1000), array_agg('user'::text), array_agg('/home/dana/project'::text),
-    array_agg(substr(stream, 21)), NULL, NULL,
-    array_agg('transcript:claude-code:' || substr(stream, 21) || ':' || n || ':0'), NULL, NULL,
+    array_agg(substr(stream, 21)), NULL, NULL, array_agg('line:' || n || ':' || %(salt)s), NULL, NULL,
     array_agg(decode(md5(n::text), 'hex')),
     array_agg(format('{"line": "%%s", "text": "%%s"}', md5(n::text), repeat(md5((n + 1)::text), 2))))
-FROM (SELECT n, stream,
-          overlay(overlay(md5(n || %(salt)s) PLACING left(md5(stream), 4) FROM 1) PLACING '8' FROM 13)::uuid
-      FROM generate_series(%(first)s::int8, %(last)s::int8) AS n, LATERAL (SELECT 'session/claude-code/' ||
-          md5(%(salt)s || (n %% %(streams)s) || '-' || n / (%(streams)s * %(of)s))) AS s(stream)) AS g(n, stream, id)
+FROM (SELECT n, 'session/claude-code/' || md5(%(salt)s || (n %% %(streams)s) || '-' || n / (%(streams)s * %(of)s))
+      FROM generate_series(%(first)s::int8, %(last)s::int8) AS n) AS g(n, stream)
 """
-"""Ids as `event_id_of` gives them: of a session side by side."""
 
 SIZES = """
 SELECT coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE relname NOT LIKE '%deliveries'), 0)::int8,
@@ -118,8 +114,7 @@ class Log:
 def event(session: str, number: int) -> NewEvent:
     return NewEvent(
         stream=f"session/claude-code/{session}", occurred_at=Micros(1_700_000_000_000_000 + number), actor="user",
-        location="/home/dana/project", session_id=session,
-        dedupe_key=transcript_key("claude-code", session, str(number), 0),
+        location="/home/dana/project", session_id=session, dedupe_key=f"{session}:{number}",
         payload=PromptSubmitted(text=f"{uuid4()} {uuid4()}"),
     )  # fmt: skip
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dying
-import msgspec
 import psycopg
 import pytest
 import servers
@@ -292,17 +291,6 @@ def test_a_space_of_which_something_is_being_forgotten_is_not_compared(
     [_] = forgetting.resume(two.settings.of_space("lab"), two.here, NUMBER, None)
     space_move.move(two.settings, "lab", "there")
     assert holding(two.there, "plant the heliotropium") == set()
-
-
-@pytest.mark.parametrize("formerly", [True, False])
-def test_what_has_an_id_of_before_is_known_where_its_space_moves(
-    two: Two, mortals: dying.Mortals, formerly: bool
-) -> None:
-    append(two.here, NUMBER, [msgspec.structs.replace(event, formerly=formerly) for event in example(0)])
-    assert not mortals.dies(dying.move_space, two.words("there"), dying.NEVER)
-    assert {answer.status for answer in append(two.there, NUMBER, example(0))} == {"duplicate"}
-    asked = "SELECT former_ids FROM memctl.spaces WHERE space_id = %s"
-    assert two.there.execute(asked, [NUMBER]).fetchone() == (formerly,), "else each append looks for them"
 
 
 def test_a_move_is_undone_with_nothing_left_of_it(two: Two, mortals: dying.Mortals) -> None:

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 import dying
-import msgspec
 import pytest
 import servers
 from data_dirs import used
@@ -33,7 +32,7 @@ from waiting import until, waits_for_a_lock
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
-from memctl.domain.events.event import NewEvent, UnknownEventType, stream_hash
+from memctl.domain.events.event import UnknownEventType, stream_hash
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
@@ -57,16 +56,6 @@ RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
 VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"
 
 
-def formerly(events: list[NewEvent]) -> list[NewEvent]:
-    """Events as they come from a log of before schema 0025, which called them by other ids."""
-    return [msgspec.structs.replace(event, formerly=True) for event in events]
-
-
-def unread(events: list[NewEvent]) -> list[NewEvent]:
-    """Events that no transcript says: their ids are made as ever, so today's append serves a log of any schema."""
-    return [msgspec.structs.replace(event, dedupe_key=f"beside:{event.dedupe_key}") for event in events]
-
-
 class Anew(NamedTuple):
     schema: set[str]
     digests: object
@@ -77,7 +66,7 @@ def made_anew(postgres_server: str, migrated_template: str) -> Anew:
     """A database of today's schema that was told the same events."""
     with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
         generations.ensure_live(fresh, 1)
-        append(fresh, 1, [*formerly([*example(0), told_otherwise()]), *example(1)])
+        append(fresh, 1, [*example(0), told_otherwise(), *example(1)])
         drained(url)
         return Anew(schema_of(fresh), digests(fresh))
 
@@ -150,7 +139,7 @@ def test_appends_that_are_under_way_when_the_mark_is_split_by_space_are_waited_f
         ThreadPoolExecutor(2) as threads,
     ):
         (was,) = log.execute("SELECT position FROM memctl.mark").fetchone() or (None,)
-        [held] = append(early, 1, unread([prompt(1)]))
+        [held] = append(early, 1, [prompt(1)])
         killed = threads.submit(migrate, postgres_url, "0016")
         until(lambda: log.execute(migrating).fetchone())
         log.execute(f"SELECT pg_terminate_backend(pid) FROM ({migrating}) AS m".encode())
@@ -158,14 +147,14 @@ def test_appends_that_are_under_way_when_the_mark_is_split_by_space_are_waited_f
         assert migrations.revisions(log)[0] == "0015"
         migrated = threads.submit(migrate, postgres_url, "0016")
         until(lambda: log.execute(migrating).fetchone())
-        waiting = threads.submit(append, late, 1, unread([prompt(2)]))
+        waiting = threads.submit(append, late, 1, [prompt(2)])
         until(lambda: waits_for_a_lock(log, "late"))
         early.commit()
         migrated.result()
         [begun] = waiting.result()
         assert held.position < begun.position
         assert mark(log, 1) == mark(log) == was
-        append(log, 1, unread([prompt(3)]))
+        append(log, 1, [prompt(3)])
         assert move_mark(log, patience_s=0) < begun.position
         late.commit()
         assert move_mark(log) == last_position(log) > begun.position
@@ -178,7 +167,7 @@ def of_0017(postgres_url: str) -> str:
     with connect(postgres_url) as old:
         old.execute(gzip.decompress(dump.read_bytes()))
     with connect(postgres_url) as old:
-        append(old, 1, unread([event for number in (1, 3, 4) for event in example(number)]))
+        append(old, 1, [event for number in (1, 3, 4) for event in example(number)])
     return postgres_url
 
 
@@ -191,7 +180,7 @@ def mortals(tmp_path: Path) -> Iterator[dying.Mortals]:
 def test_a_log_is_put_into_partitions_under_load_by_a_migration_that_is_killed_at_any_statement(
     of_0017: str, postgres_server: str, migrated_template: str, mortals: dying.Mortals
 ) -> None:
-    arriving = unread([event for number in range(5, 40) for event in example(number)])
+    arriving = [event for number in range(5, 40) for event in example(number)]
     acknowledged: dict[UUID, int] = {}
     batches, migrated = threading.Semaphore(0), threading.Event()
 
@@ -223,14 +212,14 @@ def test_a_log_is_put_into_partitions_under_load_by_a_migration_that_is_killed_a
         assert killed >= 10
         assert dict(log.execute("SELECT event_id, position FROM memctl.events")) == was | acknowledged
         assert (astray(log, last_position(log)), open_guards(log)) == ([], [])
-        again = append(log, 1, [*unread(example(1)), *arriving[:count]])
+        again = append(log, 1, [*example(1), *arriving[:count]])
         assert {answer.status for answer in again} == {"duplicate"}
         replay(of_0017, None, processes=1)
         drained(of_0017)
         with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
             generations.ensure_live(fresh, 1)
-            append(fresh, 1, [*reversed(arriving[:count]), *formerly([*example(0), told_otherwise()])])
-            append(fresh, 1, unread([event for number in (4, 3, 1) for event in example(number)]))
+            append(fresh, 1, [*reversed(arriving[:count]), *example(0), told_otherwise()])
+            append(fresh, 1, [event for number in (4, 3, 1) for event in example(number)])
             drained(url)
             assert digests(log) == digests(fresh)
 

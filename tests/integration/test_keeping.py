@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import servers
 from click.testing import CliRunner
-from events import NOON, id_of, observed, prompt, stated
+from events import NOON, id_of, observed, prompt
 from forgetting import killed_before_erasing
 from histories import digests, drained, everything, example
 
@@ -31,8 +31,7 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import ToolCalled, event_id_of, former_id_of
-from memctl.domain.language.notes import NOTES, MemoryNoted
+from memctl.domain.events.observations import ToolCalled, event_id_of
 from memctl.infra.backup import archive
 from memctl.infra.backup.copies import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.backup.receipts import RECEIPTS, read_receipts
@@ -191,30 +190,6 @@ def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_awa
     assert (account.new, account.forgotten, account.bad) == (6, 4, [])
     stands = log.execute("SELECT payload->>'line' FROM memctl.events ORDER BY 1").fetchall()
     assert [line for (line,) in stands] == ["b-line-2", "b-line-6", "b-line-7", "b-line-9", "s1-line-3", "s1-line-8"]
-
-
-@pytest.mark.parametrize("read", ["before", "afterwards"])
-def test_an_export_of_a_log_of_before_is_taken_in_by_the_ids_that_it_cites(
-    settings: Settings, log: Connection, elsewhere: Connection, tmp_path: Path, read: str
-) -> None:
-    """And the transcript itself, read before or afterwards, is the same."""
-    of_before = [msgspec.structs.replace(prompt(number), formerly=True) for number in (1, 2)]
-    learnt = msgspec.structs.replace(stated(NOTES, MemoryNoted(text="it holds")),
-                                     sources=(former_id_of(1, of_before[0].dedupe_key),))  # fmt: skip
-    append(elsewhere, 1, [*of_before, learnt])
-    generations.ensure_live(elsewhere, 1)
-    move_mark(elsewhere)
-    with open(file := tmp_path / "log.jsonl", "wb") as out:
-        assert exporting.export(elsewhere, "default", out.write) == 3
-    if read == "before":
-        append(log, 1, [prompt(2)])
-    with IngestWriter(settings) as intake:
-        account = exporting.import_export(intake, file, mine=True)
-    assert (account.duplicate, account.bad) == (1 if read == "before" else 0, [])
-    assert {answer.status for answer in append(log, 1, [prompt(1), prompt(2)])} == {"duplicate"}
-    ids = {id for (id,) in log.execute("SELECT event_id FROM memctl.events WHERE stream <> %s", [NOTES])}
-    assert former_id_of(1, prompt(1).dedupe_key) in ids
-    assert len(ids) == 2
 
 
 def test_an_import_looks_twice_at_what_the_file_cites_alone(

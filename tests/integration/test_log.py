@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from waiting import until
 
 from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Payload, Position, stream_hash
-from memctl.domain.events.observations import PromptSubmitted, event_id_of, former_id_of
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect, past_deadlocks
-from memctl.infra.log.append import _append_one, _columns, _put, append
+from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded
 from memctl.infra.log.mark import last_position, mark, mark_age, move_mark, position_at, slow_writers
 from memctl.infra.log.migrate import migrate
@@ -180,56 +180,6 @@ def test_who_told_it_where_and_on_what_grounds_is_told_with_it_and_each_is_kept_
         (e.actor, e.stream, e.session_id, e.sources) for e in told
     )
     assert not decoded(log, move_mark(log)).misnamed.count
-
-
-def formerly(event: NewEvent) -> NewEvent:
-    """An event as it comes from a log of before schema 0025, which called it by another id."""
-    return replace(event, formerly=True)
-
-
-def test_what_a_log_of_before_holds_keeps_its_ids_and_comes_again_as_a_duplicate(log: Connection) -> None:
-    one, two, other = prompt(1, "one"), prompt(2, "two"), prompt(1, "said otherwise")
-    append(log, 1, [formerly(one), formerly(other)])
-    assert [entry.status for entry in append(log, 1, [one, two, other])] == ["duplicate", "new", "duplicate"]
-    assert [entry.status for entry in append(log, 1, [prompt(1, "said once more")])] == ["variant"]
-    assert [entry.status for entry in append(log, 1, [formerly(two)])] == ["duplicate"]
-    ids = dict(log.execute("SELECT payload->>'text', event_id FROM memctl.events").fetchall())
-    assert (ids["one"], ids["two"]) == (former_id_of(1, one.dedupe_key), event_id_of(1, two.dedupe_key))
-    assert {text: id.version for text, id in ids.items()} == {
-        "one": 5, "said otherwise": 5, "said once more": 5, "two": 8
-    }  # fmt: skip
-    assert not decoded(log, move_mark(log)).misnamed.count
-
-
-def test_ids_of_before_in_a_space_that_is_not_looked_through_for_them_are_named(log: Connection) -> None:
-    append(log, 1, [formerly(prompt(1)), prompt(2)])
-    log.execute("UPDATE memctl.spaces SET former_ids = false")
-    assert decoded(log, move_mark(log)).misnamed.count == 1
-
-
-@pytest.mark.parametrize("held", ["nothing", "what came before"])
-def test_a_memctl_of_before_adds_nothing_of_a_transcript_beside_this_one(log: Connection, held: str) -> None:
-    """Each would keep what the other has. That one waits, as where a space moves, until it is exchanged."""
-    ended = formerly(prompt(1))
-    if held == "what came before":
-        append(log, 1, [ended])
-    append(log, 1, [prompt(2)])
-    for events in ([prompt(3)], [prompt(3), prompt(4)], [ended, prompt(3)]):
-        with pytest.raises(psycopg.Error) as refused:
-            as_before(log, events)
-        assert refused.value.sqlstate == "MC001"
-    if held == "what came before":
-        assert as_before(log, [ended, ended]) == "ss"
-    assert read_all(log) == [event.payload.text for event in (ended, prompt(2)) if held != "nothing" or event != ended]  # type: ignore[attr-defined]
-
-
-def as_before(log: Connection, events: list[NewEvent]) -> str:
-    """The statuses of an append by the ids of a memctl of before."""
-    columns = _columns([former_id_of(1, event.dedupe_key) for event in events], events)
-    with log.transaction():
-        if len(events) == 1:
-            return "n" if _append_one(log, 1, columns) else "s"
-        return _put(log, 1, columns)[1]
 
 
 def test_spaces_do_not_see_each_others_keys(log: Connection) -> None:

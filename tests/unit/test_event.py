@@ -17,7 +17,6 @@ from memctl.domain.events.event import (
     Payload,
     UnknownEventType,
     decode_payload,
-    derived_beside,
     derived_id,
     derived_of,
     derived_text,
@@ -104,15 +103,6 @@ def test_every_registered_type_says_what_it_is_and_survives_a_round_trip() -> No
         payload = msgspec.convert(required, entry.payload)
         assert type_of(payload).name == name
         assert decode_payload(name, entry.version, msgspec.json.encode(payload)) == payload
-
-
-@given(st.text(), st.text(), st.text())
-def test_ids_of_a_group_are_uuid8_begin_alike_and_hang_on_the_name(group: str, name: str, other: str) -> None:
-    one, another = derived_beside(group, name), derived_beside(group, other)
-    assert (one.version, one.variant) == (8, uuid.RFC_4122)
-    assert one.bytes[:2] == another.bytes[:2] == derived_id(group).bytes[:2]
-    assert one.bytes[9:] == derived_id(name).bytes[9:]
-    assert (one == another) == (name == other)
 
 
 @given(st.text())

@@ -380,8 +380,6 @@ class _Move:
                 gone = sql.SQL("DELETE FROM memctl.{} WHERE space_id = %s").format(sql.Identifier(each))
                 target.connection.execute(gone, [number])
                 target.bring_rows(source, each, sql.SQL("space_id = {}").format(number))
-            former = single_row(source.connection, "SELECT former_ids FROM memctl.spaces WHERE space_id = %s", [number])
-            target.connection.execute("UPDATE memctl.spaces SET former_ids = %s WHERE space_id = %s", [*former, number])
         target.folds_now()
         if source.events != target.events:
             raise CopyDiffers(what="the number of events")
