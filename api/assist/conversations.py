@@ -104,6 +104,11 @@ def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
     return tuple(Said(turns[number], text) for number, text in passages(exchanges, query, SAYS).items())
 
 
+def weights_of(query: str, found: Sequence[Found]) -> dict[str, float]:
+    """Of each word of a question, how much it says which of the results is meant."""
+    return weights(query[:4_000], [frozenset(tokens(each.text)) for each in found])
+
+
 def held_by(text: str, weight: Mapping[str, float]) -> float:
     """How much of a question a text holds, by what each of its words weighs."""
     return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
@@ -152,7 +157,7 @@ def _volunteered(turn: Memory) -> Exchange:
 
 def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Conversation]:
     """The conversations that search results stand in, those that were found best first; each session once."""
-    weight = weights(query[:4_000], [frozenset(tokens(each.text)) for each in found])
+    weight = weights_of(query, found)
     by_session: dict[str, list[Memory]] = {}
     rows = {each.id: each for each in found}
     memories = several(reader, models.memories, [each.id for each in found])

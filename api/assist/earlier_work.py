@@ -80,7 +80,7 @@ def earlier_work(
 
 def _text_of(
     reader: Reader, row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]
-) -> str:  # fmt: skip
+) -> str:
     """What is said of earlier work; empty where neither what it was for nor what came of it may be."""
     came = passage([said_in(unobeyed(_came_of(reader, row)))], wanted, PASSAGE).text
     asked = _asked(row)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memctl.api.assist.before_tool import already_said
 from memctl.api.assist.commits import commits_for
-from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first, with_answer
+from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first, weights_of, with_answer
 from memctl.api.assist.earlier_work import earlier_work
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
@@ -27,10 +27,8 @@ from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, key_se
 from memctl.domain.knowledge.orders import might_be_obeyed, only_names
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
-from memctl.domain.retrieval.answering import weights
 from memctl.domain.support.mentions import numbered_in
 from memctl.domain.support.provenance import OF_THE_TEAM, RIGHTS, Provenance, words_of
-from memctl.domain.support.text import tokens
 from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.working_memory import WorkingMemory
 
@@ -191,12 +189,10 @@ def _conversations(
     """What the conversation that is meant came to, behind what came later of its subject: each turn's words under its
     own id, and none that this session was given, be it of a copy."""
     every = conversations(reader, found, prompt)
-    kept = [each for each in every if is_meant(prompt, each)][:1]
-    if not kept and not at_hand:
-        kept = sorted((each for each in every if is_likely(each)), key=lambda each: -each.score)[:1]
+    kept = _meant(prompt, every, begun=bool(at_hand))
     others = [each for each in every if each not in kept]
     given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
-    weight = weights(prompt[:4_000], [frozenset(tokens(each.text)) for each in found]) if kept else {}
+    weight = weights_of(prompt, found) if kept else {}
     lines = []
     for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
         files = [path for path in each.built(prompt) if only_names(path) and basename(path) not in prompt][:MOST_FILES]
@@ -211,6 +207,14 @@ def _conversations(
             origin = words_of(Provenance.AGENT, member=turn.member, asking=reader.member)
             lines.append(line(text, turn.id, each.score, each.class_, origin=origin))
     return lines
+
+
+def _meant(prompt: str, every: Sequence[Conversation], *, begun: bool) -> list[Conversation]:
+    """The conversation that a prompt means. Where it means none, and the session has not `begun`, it is the one that
+    search is surest of."""
+    meant = [each for each in every if is_meant(prompt, each)]
+    likely = () if begun else (each for each in every if is_likely(each))
+    return meant[:1] or sorted(likely, key=lambda each: -each.score)[:1]
 
 
 def is_likely(each: Conversation) -> bool:

@@ -14,6 +14,7 @@ from memctl.api.assist.earlier_work import voted
 from memctl.api.assist.prompts import (
     LONGEST,
     LOOKED_FOR,
+    _meant,
     _of_one,
     asks_by_itself,
     ends,
@@ -110,6 +111,14 @@ def test_a_session_that_looked_at_nothing_is_given_what_search_is_sure_of() -> N
     assert is_likely(conversation(6, 1.0))
     assert not is_likely(conversation(6, 1.0, score=0.5))
     assert not is_likely(conversation(60, 1.0, "none", score=0.9))
+
+
+def test_of_two_that_search_is_sure_of_the_surer_is_given_and_what_a_prompt_means_before_both() -> None:
+    longer, surer = conversation(9, 1.0, score=0.85), conversation(6, 1.0, score=0.95)
+    meant = conversation(20, 1.2, score=0.6)
+    assert _meant("Where is the cart?", [longer, surer], begun=False) == [surer]
+    assert _meant("Where is the cart?", [longer, surer], begun=True) == []
+    assert _meant("Where is the cart?", [longer, surer, meant], begun=False) == [meant]
 
 
 # --- which earlier work is meant ---

@@ -519,13 +519,13 @@ WHY = "The export sorted rows by their date, and two rows of one day changed pla
 
 
 def test_a_commit_decides_what_its_message_gives_reasons_for() -> None:
-    told = f"git add -A && git commit -m \"$(cat <<'EOF'\nSort rows by number\n\n{WHY}\nEOF\n)\""
-    decisions = memory(history(ASK, *committing(told))).decisions
+    command = f"git add -A && git commit -m \"$(cat <<'EOF'\nSort rows by number\n\n{WHY}\nEOF\n)\""
+    decisions = memory(history(ASK, *committing(command))).decisions
     assert [(each.text, each.said_by) for each in decisions] == [
         (f"Committed: Sort rows by number. {WHY}", Provenance.AGENT)
     ]
     failed = ToolFailed(tool="Bash", call="b1", text="nothing to commit", exit_code=1)
-    assert memory(history(ASK, committing(told)[0], failed)).decisions == ()
+    assert memory(history(ASK, committing(command)[0], failed)).decisions == ()
     assert memory(history(ASK, *committing("git commit -m 'Sort rows by number'"))).decisions == ()
 
 

@@ -866,8 +866,12 @@ def test_an_edit_that_shares_something_with_the_error_comes_before_one_that_only
 )
 def test_what_mended_a_call_is_what_changed_in_it_where_no_edit_bears(failed: str, passed: str, approach: str) -> None:
     output = "TypeError: no pool named --pool=banana"
-    [found] = fixes(output, failed, passed, edits=(Edit("/w/x.ts", "1", "2"), Edit("/w/y.ts", "5", "6")))
-    assert found == (f"ran `{passed}` instead of `{failed}`" if approach else "")
+    resolutions = Resolutions()
+    resolutions.failed(1, failed, occurred(output, failed))
+    resolutions.edited(2, (Edit("/w/x.ts", "1", "2"), Edit("/w/y.ts", "5", "6")))
+    [found] = resolutions.passed(3, passed, "/w/shop")
+    assert found.approach == (f"ran `{passed}` instead of `{failed}`" if approach else "")
+    assert found.instead == bool(approach), "another call is of this message alone"
 
 
 def test_an_edit_after_which_a_run_that_went_well_still_lists_the_error_is_not_the_fix() -> None:
