@@ -75,10 +75,6 @@ class ParsedHook(msgspec.Struct, frozen=True):
     """A session begins: others before it may have ended without a word."""
 
 
-def _keys_of_delivery(id: str, events: int) -> list[str]:
-    return [hook_key(id) + (f":{index}" if index else "") for index in range(events)]
-
-
 class _HookFields(LineFields):
     via: Via
 
@@ -137,7 +133,8 @@ def parse_hook(
     if isinstance(payload.get("messages"), list) and name == "Stop":
         keys = _keys_of_messages(agent, session, found)
     else:
-        keys = _keys_of_delivery(delivery_id, len(found))
+        key = hook_key(delivery_id)
+        keys = [key, *(f"{key}:{index}" for index in range(1, len(found)))]
     events = tuple(
         NewEvent(
             stream=session_stream(agent, session),

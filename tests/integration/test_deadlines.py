@@ -29,7 +29,7 @@ deadline.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0
 found = Engine.search
 def search(self, reader, question, *more, **others):
     while "for ever" in question.query:
-        pass
+        time.sleep(0.001)  # seven that hold the interpreter in turns leave a slow machine no time for the others
     while "never mind what" in question.query:
         try:
             time.sleep(0.01)
