@@ -29,6 +29,7 @@ from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.commits import settled_by
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
+from memctl.domain.language.findings import asks_how_it_is, found_in
 from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
 from memctl.domain.language.prompts import (
@@ -61,7 +62,7 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
-_MOST_MADE, MOST_TURNS = 2_000, 8
+_MOST_MADE, MOST_TURNS = 2_000, 12
 """Names of a session's own that are remembered, and turns of a task whose reports are."""
 
 _NO_WORDS = "No response requested."
@@ -102,7 +103,8 @@ class Conversation:
         self._turn: OpenTurn | None = None
         self._turn_before: OpenTurn | None = None
         self._turns: list[OpenTurn] = []
-        """Those of the open task that changed files."""
+        """Those of the open task whose reports are read: they changed or committed something, or looked up what was
+        asked."""
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
         self._about_task = ""
@@ -147,7 +149,7 @@ class Conversation:
             self._hand_out(self._turn)
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self.episode.awaiting = self._awaiting(self.episode)
+            self._report(self.episode)
             self._outcomes.conclude(self.episode, closed=False)
 
     def recalled(self, seen: MemoryRecalled) -> None:
@@ -196,6 +198,8 @@ class Conversation:
         for settled in settled_by(message):
             decided = Decision(one_line(settled, DECISION), "", 0, 0)
             self.decided(placed, Span(placed.cite), decided, Provenance.AGENT, planned=True)
+        if (turn := self._turn_of(placed)) is not None:
+            self._reports(turn)
         plan = self._plan
         if plan is None or not plan.files:
             return
@@ -398,6 +402,8 @@ class Conversation:
         """The agent used a tool."""
         if (turn := self._turn_of(placed)) is not None and not seen.subagent:
             turn.called(seen.message)
+            if turn not in self._turns and turn.by_user and asks_how_it_is(turn.prompt.text):
+                self._reports(turn)
 
     def went_on(self, location: str) -> None:
         """Something happened there: what is open has to do with that place, too."""
@@ -418,8 +424,12 @@ class Conversation:
         if turn is not None and path not in turn.files:
             turn.files[path] = None
             turn.dirty = True
-            if turn not in self._turns and len(self._turns) < MOST_TURNS:
-                self._turns.append(turn)
+            self._reports(turn)
+
+    def _reports(self, turn: OpenTurn) -> None:
+        """What a turn comes to is read."""
+        if turn not in self._turns and len(self._turns) < MOST_TURNS:
+            self._turns.append(turn)
 
     # --- tasks ---
 
@@ -526,7 +536,7 @@ class Conversation:
         if episode is None:
             return
         episode.closed_by = by
-        episode.awaiting = self._awaiting(episode)
+        self._report(episode)
         closed = self._outcomes.conclude(episode, closed=True)
         self._assert.make(
             TaskClosed,
@@ -542,14 +552,19 @@ class Conversation:
         self.episode = None
         self._turns = []
 
-    def _awaiting(self, episode: EpisodeSoFar) -> tuple[EpisodeDecision, ...]:
-        """What the open task's work settles if it comes to good: what it was planned to be, and what the agent reported
-        where the user let that stand."""
-        plan = self._plan
+    def _report(self, episode: EpisodeSoFar) -> None:
+        """Note what the open task's work settles if it comes to good: what it was planned to be, and what the agent
+        reported where the user let that stand; and what it found."""
+        plan, stands = self._plan, [turn for turn in self._turns if not turn.corrected]
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
-        reported = (point for turn in self._turns if not turn.corrected for point in settled_in(turn.report))
-        found = [EpisodeDecision(clipped(each.text, DECISION)) for each in planned]
-        return (*found, *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported))
+        reported = [point for turn in stands if turn.files for point in settled_in(turn.report)]
+        said = {each.text.removeprefix("Done: ").removeprefix("Fix: ") for each in reported}
+        found = (each for turn in stands for each in found_in(turn.report) if not any(one in each for one in said))
+        episode.awaiting = (
+            *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
+            *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported),
+        )
+        episode.findings = tuple(EpisodeDecision(clipped(each, DECISION)) for each in found)
 
     def _correct(self, turn: OpenTurn | None) -> None:
         """What a turn came to was not let stand. One that only asked, or came to nothing, has nothing to correct."""

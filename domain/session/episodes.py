@@ -114,6 +114,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     decisions: list[EpisodeDecision] = msgspec.field(default_factory=list)
     awaiting: tuple[EpisodeDecision, ...] = ()
     """What the work settles if it comes to good."""
+    findings: tuple[EpisodeDecision, ...] = ()
+    """What it found, if nobody finds fault with it."""
     pivots: list[Pivot] = msgspec.field(default_factory=list)
     written_at: int | None = None
     """Uses of tools before the last change of any file, `changed_at` before that of one that the work is judged by."""
@@ -146,6 +148,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     """What closed it for good."""
     passed: dict[str, None] = msgspec.field(default_factory=dict)
     """Commands of the project's own that passed since something was changed or committed, the last that did last."""
+    checked_at: int | None = None
+    """Uses of tools before the last of them."""
     lessons: set[str] = msgspec.field(default_factory=set)
     """Keys of what it taught by rule."""
     answered: Span | None = None
@@ -239,6 +243,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         """A command of the project's own passed."""
         self.passed.pop(step, None)
         self.passed[step] = None
+        self.checked_at = self.steps
         if len(self.passed) > NAMES:
             del self.passed[next(iter(self.passed))]
 
@@ -339,10 +344,16 @@ class EpisodeSoFar(Signs, kw_only=True):
             return "verdict"
         return "session_end" if self.left else ""
 
+    def _accepted(self, confidence: float, *, closed: bool) -> bool:
+        """Whether more than the agent's word says that the work came to good: what was run, the user going on to
+        something else or leaving, or a check of the project's own that passed after the last change."""
+        checked = self.passed and self.checked_at is not None and self.checked_at >= (self.changed_at or 0)
+        return closed or self.left or bool(checked) or confidence > UNCONTRADICTED
+
     def _decisions(self, problem: str, *, accepted: bool, outcome: Outcome) -> tuple[EpisodeDecision, ...]:
-        """What was settled; with what the work came to, where it came to good by more than the agent's word."""
-        awaiting = self.awaiting if accepted and outcome == "success" else ()
-        found = dict.fromkeys((*self.decisions, *awaiting))
+        """What was settled; with what the work came to, where it came to good, and what it found."""
+        more = ((*self.awaiting, *self.findings) if accepted else self.findings) if outcome == "success" else ()
+        found = dict.fromkeys((*self.decisions, *more))
         return tuple(each for each in found if (each.kind, each.text) != ("cause", clipped(problem, DECISION)))[
             :SETTLED
         ]
@@ -407,7 +418,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             ),
             plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
             plan_summary=self._plan_summary(),
-            decisions=self._decisions(problem, accepted=closed or confidence > UNCONTRADICTED, outcome=outcome),
+            decisions=self._decisions(problem, accepted=self._accepted(confidence, closed=closed), outcome=outcome),
             pivots=tuple(self.pivots),
             patches=tuple(patch.shown(path) for path, patch in list(self.files.items())[:PATCHES]),
             lines_added=self.added,
