@@ -25,9 +25,6 @@ _SHORTEST, _LONGEST = 45, 360
 
 _NAMED = patterns.compile(r"[\"'`‘][^\"'`’\n]+[\"'`’]|\w*(?:[a-z][A-Z]|\w[._]\w|[A-Z]{3}|[A-Z]\d)\w*")
 """What is written like a name of code, or quoted."""
-_LABEL = patterns.compile(r"[^.!?:—–]{3,60}?(?: [—–-]|:) ")
-"""What a point is about, which stands before what it says of it."""
-
 _WHY = patterns.compile(
     r"\b(?:because|due to|since (?:the|its?|there|that|they|an?|`)|so (?:that|both|all|each|every|neither|no|only|the|"
     r"it|they|`)|to (?:avoid|prevent|ensure|guarantee)|prevents|avoids|ensures|guarantees|instead of|rather than|"
@@ -44,11 +41,11 @@ _WHY = patterns.compile(
 
 _OF_WORK = patterns.compile(
     # What was run, seen or handed over just now, and who did it.
-    r"\b(?:tests?|testing|pass(?:es|ed|ing)?|committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|"
-    r"(?:un)?staged|complete|PRs?|pull requests?|lint\w*|typecheck|pre-existing|still|remaining|"
+    r"\b(?:tests?|testing|(?-i:Test[A-Z_])\w*|pass(?:es|ed|ing)?|committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|"
+    r"(?:un)?staged|untracked|complete|verif(?:y|ies|ied)|findings?|PRs?|pull requests?|lint\w*|typecheck|pre-existing|still|remaining|"
     r"(?:this|your|our|my|last|previous|failed) (?:\w+ )?(?:branch|changes?|diff|run|session|plan|comment|review|fix|"
-    r"commit)|lines? \d+|phase \d|step \d|"
-    r"I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|I['’]|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
+    r"commit)|phase \d|step \d|"
+    r"_test|the (?:todo|comment|content|wording|summary)|I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|I['’]|(?:[^(]|^)\blines? \d|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
     patterns.I,
 )
 _NOT_FOUND = patterns.compile(
@@ -56,13 +53,13 @@ _NOT_FOUND = patterns.compile(
     r"\b(?:should|could|would|might|may|probably|likely|seem\w*|appear\w*|presumably|apparently|recommend\w*|"
     r"suggest\w*|options?|alternativ\w+|consider\w*|propos\w+|(?:clean|simpl|easi|safe|good|bett|b)est|cleaner|"
     r"simpler|easier|better|want|would like|strong\w* hypothesis|suspicion|assum\w+|later|going to|"
-    r"about to|no longer (?:needed|used))\b",
+    r"about to|eas(?:y|ily)|needs? (?:to|\w+ing)|no longer (?:needed|used)|unused)\b",
     patterns.I,
 )
 _LEANS = patterns.compile(
     r"(?:this|that|it|its|these|those|they|there|he|she|here|now|also|so|but|and|or|which|then|otherwise|however|"
-    r"additionally|instead|note|yes|no|if|what|same|different|the same|both|either|one|another|all \d+|"
-    r"most of|makes sense|done|fixed|good|great|"
+    r"additionally|instead|only|note|yes|no|if|what|same|different|the same|both|either|one|another|all \d+|"
+    r"most of|makes sense|done|good|great|"
     r"for (?:example|instance|now|each|every))\b|\d+[.)]|[|+>=<({\[]|because\b",
     patterns.I,
 )
@@ -79,9 +76,10 @@ _ORDERS = words_of(
     "enable ensure export extend extract fix follow get guard handle implement import include inline install keep "
     "leave let limit make mark merge move name open pass prefer put read refactor register remove rename replace "
     "require reset restore return reuse rewrite run set show skip split start stop store switch treat try update use "
-    "using used verify wire wrap write avoid neuter"
+    "using verify wire wrap write avoid neuter uses checks shows returns verifies sets reads writes calls creates adds "
+    "removes makes keeps supports handles includes provides covers tracks works preserved"
 )
-"""How begins what is to be done."""
+"""How begins what is to be done, or what does not say of what it is so."""
 
 
 _ASKED = 1_500
@@ -115,37 +113,46 @@ def asks_how_it_is(prompt: str) -> bool:
 
 
 def _units(answer: str) -> Iterator[list[str]]:
-    """The sentences of an answer that belong together: a point of a list with what stands further in below it, and of a
-    paragraph each sentence with those that lean on it."""
-    unit, depth = list[str](), -1
+    """The sentences of an answer that belong together: a point of a list with what stands further in below it, a short
+    list with the line that names what it is of, and of a paragraph each sentence with those that lean on it."""
+    head, points, depth = list[str](), list[list[str]](), 0
     for line in (_FENCED.sub("\n", answer) if "```" in answer else answer).splitlines():
+        if not line.strip():
+            continue
         said = [each.replace("**", "") for each in sentences(line)]
         indented = len(line) - len(line.lstrip())
-        point = _POINT.match(line.lstrip()) is not None
-        if point and 0 <= depth < indented:
-            unit += said
+        if _POINT.match(line.lstrip()):
+            if points and indented > depth:
+                points[-1] += said
+            else:
+                points.append(said)
+                depth = indented
             continue
-        if not line.strip() and depth >= 0:
-            continue
-        heads = not point and depth < 0 and unit and unit[-1].endswith(":")
-        if not heads:
-            yield unit
-            unit = []
-        depth = indented if point else -1
-        if point or _LABELLED.match(line):
-            unit += said
-            continue
+        yield from _joined(head, points)
+        head, points = list[str](), list[list[str]]()
         for each in said:
-            if unit and not _LEANS_ON.match(each):
-                yield unit
-                unit = []
-            unit.append(each)
-    yield unit
+            if head and not (_LABELLED.match(line) or _LEANS_ON.match(each)):
+                yield head
+                head = []
+            head.append(each)
+    yield from _joined(head, points)
+
+
+def _joined(head: list[str], points: list[list[str]]) -> Iterator[list[str]]:
+    """A list with the line before it, where that names what it is of and both are short; else each by itself."""
+    whole = [*head, *(each for point in points for each in point)]
+    if head and head[-1].endswith(":") and _NAMED.search(head[-1]) and sum(map(len, whole)) < _LONGEST:
+        yield whole
+    else:
+        yield from (head, *points)
 
 
 def _settles(unit: list[str]) -> str:
     """What a unit settles, on one line; empty where it says neither why nor in contrast to what."""
-    if not unit or _LEANS.match(unit[0]) or unit[0].split(maxsplit=1)[0].strip("`'\"").lower() in _ORDERS:
+    if not unit or _LEANS.match(unit[0]):
+        return ""
+    first = unit[0].split(maxsplit=1)[0]
+    if first.lower() in _ORDERS and not first.isupper():
         return ""
     kept = [each for number, each in enumerate(unit) if _holds(each, head=not number)]
     if kept[:1] != unit[:1] or not any(map(_WHY.search, kept)):
@@ -156,8 +163,7 @@ def _settles(unit: list[str]) -> str:
             break
         said = f"{said} {each}" if not said or said[-1] in ".:!" else f"{said}; {each}"
     said = one_line(said.strip(), _LONGEST).rstrip(":")
-    names = _NAMED.search(said) or _LABEL.match(said)
-    held = len(said) >= _SHORTEST and names and _WHY.search(said) and says_words(said)
+    held = len(said) >= _SHORTEST and _NAMED.search(said) and _WHY.search(said) and says_words(said)
     return said if held else ""
 
 
