@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from memctl.domain.failures.explanations import guesses, sentences
 from memctl.domain.language.hypotheses import causes_in
@@ -41,11 +42,12 @@ _WHY = patterns.compile(
 
 _OF_WORK = patterns.compile(
     # What was run, seen or handed over just now, and who did it.
-    r"\b(?:tests?|testing|(?-i:Test[A-Z_])\w*|pass(?:es|ed|ing)?|committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|"
-    r"(?:un)?staged|untracked|complete|verif(?:y|ies|ied)|findings?|PRs?|pull requests?|lint\w*|typecheck|pre-existing|still|remaining|"
-    r"(?:this|your|our|my|last|previous|failed) (?:\w+ )?(?:branch|changes?|diff|run|session|plan|comment|review|fix|"
-    r"commit)|phase \d|step \d|"
-    r"_test|the (?:todo|comment|content|wording|summary)|I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|I['’]|(?:[^(]|^)\blines? \d|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
+    r"\b(?:test\w*|\w+_test|pass(?:es|ed|ing)?|lint\w*|typecheck|verif(?:y|ies|ied)|"
+    r"committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|(?:un)?staged|untracked|PRs?|pull requests?|"
+    r"complete|findings?|pre-existing|still|remaining|phase \d|step \d|the (?:todo|comment|content|wording|summary)|"
+    r"(?:this|your|our|my|last|previous|failed) (?:\w+ )?(?:branch|changes?|commit|diff|run|session|plan|comment|"
+    r"review|fix)|I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|"
+    r"I['’]|(?:[^(]|^)\blines? \d|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
     patterns.I,
 )
 _NOT_FOUND = patterns.compile(
@@ -53,9 +55,14 @@ _NOT_FOUND = patterns.compile(
     r"\b(?:should|could|would|might|may|probably|likely|seem\w*|appear\w*|presumably|apparently|recommend\w*|"
     r"suggest\w*|options?|alternativ\w+|consider\w*|propos\w+|(?:clean|simpl|easi|safe|good|bett|b)est|cleaner|"
     r"simpler|easier|better|want|would like|strong\w* hypothesis|suspicion|assum\w+|later|going to|"
-    r"about to|eas(?:y|ily)|needs? (?:to|\w+ing)|no longer (?:needed|used)|unused)\b",
+    r"about to|eas(?:y|ily)|needs? (?:to|\w+ing)|no longer (?:needed|used)|unused|"
+    r"old \w+|earlier|previous\w*|silently)\b",
     patterns.I,
 )
+_WRONG = patterns.compile(
+    r"the (?:\w+ ){0,2}(?:cause|issue|problem|bug|errors?|failures?)\b|.{0,40}\broot cause\b", patterns.I
+)
+"""How begins what says what had been wrong."""
 _LEANS = patterns.compile(
     r"(?:this|that|it|its|these|those|they|there|he|she|here|now|also|so|but|and|or|which|then|otherwise|however|"
     r"additionally|instead|only|note|yes|no|if|what|same|different|the same|both|either|one|another|all \d+|"
@@ -98,13 +105,24 @@ _FOR_ADVICE = patterns.compile(
 )
 
 
+class Finding(NamedTuple):
+    text: str
+    of_work: bool
+    """Whether it says what was done, or what had been wrong: then it is as good as the work."""
+
+
 @remembered(128, longest=16_384)
-def found_in(answer: str) -> tuple[str, ...]:
+def found_in(answer: str) -> tuple[Finding, ...]:
     """What an answer says was found, or done and why, in its own words and order, each with what it says that of."""
     causes = [each.text for each in causes_in(answer)]
     units = dict.fromkeys(said for unit in _units(answer) if (said := _settles(unit)))
     found = (each for each in units if not any(cause in each for cause in causes))
-    return tuple(f"{'Done' if says_done(each, sure=True) else 'Found'}: {each}" for each in islice(found, MOST))
+    return tuple(map(_finding, islice(found, MOST)))
+
+
+def _finding(said: str) -> Finding:
+    done = says_done(said, sure=True)
+    return Finding(f"{'Done' if done else 'Found'}: {said}", done or _WRONG.match(said) is not None)
 
 
 def asks_how_it_is(prompt: str) -> bool:

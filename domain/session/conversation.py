@@ -559,12 +559,15 @@ class Conversation:
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
         reported = [point for turn in stands if turn.files for point in settled_in(turn.report)]
         said = {each.text.removeprefix("Done: ").removeprefix("Fix: ") for each in reported}
-        found = (each for turn in stands for each in found_in(turn.report) if not any(one in each for one in said))
+        found = [
+            each for turn in stands for each in found_in(turn.report) if not any(one in each.text for one in said)
+        ]
         episode.awaiting = (
             *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
             *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported),
+            *(EpisodeDecision(clipped(each.text, DECISION)) for each in found if each.of_work),
         )
-        episode.findings = tuple(EpisodeDecision(clipped(each, DECISION)) for each in found)
+        episode.findings = tuple(EpisodeDecision(clipped(each.text, DECISION)) for each in found if not each.of_work)
 
     def _correct(self, turn: OpenTurn | None) -> None:
         """What a turn came to was not let stand. One that only asked, or came to nothing, has nothing to correct."""
