@@ -402,7 +402,7 @@ class Conversation:
         """The agent used a tool."""
         if (turn := self._turn_of(placed)) is not None and not seen.subagent:
             turn.called(seen.message)
-            if turn not in self._turns and turn.by_user and asks_how_it_is(turn.prompt.text):
+            if turn not in self._turns and asks_how_it_is(turn.prompt.text):
                 self._reports(turn)
 
     def went_on(self, location: str) -> None:
@@ -559,9 +559,7 @@ class Conversation:
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
         reported = [point for turn in stands if turn.files for point in settled_in(turn.report)]
         said = {each.text.removeprefix("Done: ").removeprefix("Fix: ") for each in reported}
-        found = [
-            each for turn in stands for each in found_in(turn.report) if not any(one in each.text for one in said)
-        ]
+        found = [each for turn in stands for each in found_in(turn.report) if not any(one in each.text for one in said)]
         episode.awaiting = (
             *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
             *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported),

@@ -25,6 +25,7 @@ from memctl.domain.events.facts import (
 from memctl.domain.events.observations import (
     PromptSubmitted,
     ResponseReceived,
+    SessionEnded,
     ToolCalled,
     ToolFailed,
     ToolReturned,
@@ -40,6 +41,7 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.domain.language.decisions import Asked, decisions_in_answers
+from memctl.domain.language.findings import asks_how_it_is, found_in
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.work_commands import (
@@ -573,6 +575,46 @@ def test_a_report_that_the_user_finds_fault_with_settles_nothing() -> None:
     )
 
 
+QUESTION = PromptSubmitted(text="why does the export have no header?")
+LOOKED = [
+    ToolCalled(tool="Read", call="r1", input={"file_path": "/home/dana/ledger/export.py"}),
+    ToolReturned(tool="Read", call="r1", text="def export(): ..."),
+]
+FOUND = "`export.py` writes no header, since the bank's import takes the first line for a booking."
+
+
+@pytest.mark.parametrize(
+    ("payloads", "kept"),
+    [
+        ([QUESTION, *LOOKED, ResponseReceived(text=FOUND)], [f"Found: {FOUND}"]),
+        ([QUESTION, *LOOKED, ResponseReceived(text=FOUND), PromptSubmitted(text="no, that's wrong, look again")], []),
+        # Nothing was looked up; advice was asked for; work was asked for, and none was done.
+        ([QUESTION, ResponseReceived(text=FOUND)], []),
+        ([PromptSubmitted(text="what would you recommend?"), *LOOKED, ResponseReceived(text=FOUND)], []),
+        ([PromptSubmitted(text="Review the export."), *LOOKED, ResponseReceived(text=FOUND)], []),
+    ],
+)
+def test_what_was_looked_up_for_a_question_is_found_unless_the_user_finds_fault(
+    payloads: list[Payload], kept: list[str]
+) -> None:
+    assert settled(*payloads) == kept
+
+
+def test_what_work_finds_holds_by_itself_and_what_it_did_or_mended_once_it_came_to_good() -> None:
+    did = "Added `number` to the rows so that two of one day keep their places."
+    was = "The cause is that `rows.py` sorts by dates only."
+    edit, report = worked(committed=False)[:2], ResponseReceived(text=f"{FOUND}\n\n{did}\n\n{was}")
+    assert settled(ASK, *edit, report) == [f"Found: {FOUND}"]
+    assert settled(ASK, *edit, *TESTED, report) == [f"Done: {did}", f"Found: {was}", f"Found: {FOUND}"]
+
+
+def test_work_came_to_good_once_a_check_of_the_projects_own_passed_or_the_user_left() -> None:
+    edit, said = worked(committed=False)[:2], ResponseReceived(text="The mark is in place.")
+    assert settled(SENT, *edit, *ran("make typecheck"), said) == POINTS
+    assert settled(SENT, *ran("make typecheck"), *edit, said) == []
+    assert settled(SENT, *edit, said, SessionEnded(reason="exit")) == POINTS
+
+
 def edited(file: str, call: str) -> list[Payload]:
     edit = {"file_path": f"/home/dana/ledger/{file}", "old_string": "b = 1", "new_string": "b = 2"}
     return [ToolCalled(tool="Edit", call=call, input=edit), ToolReturned(tool="Edit", call=call, text="ok")]
@@ -814,3 +856,46 @@ def test_a_task_that_is_stated_again_in_other_words_is_counted_once() -> None:
     (day,) = (row for (name, _), row in delta.rows.items() if name == "stats")
     assert (session.tasks, day.tasks_opened) == (1, 1)
     assert sum(isinstance(fact, TaskOpened) for fact in delta.facts.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("`Pool.close` does not wait: it only marks what is open.", 1),
+        ("**CHECK constraints** — intentionally deferred, the application validates", 1),
+        ("The lock: `--force` works even if another one holds it.", 1),
+        ("This is so because `Pool` is shared.", 0),  # leans on what is not there
+        ("`Pool` might be shared, because nothing closes it.", 0),
+        ("Use `Pool.join` instead of `Pool.close`, which never waits.", 0),  # advice
+        ("`test_pool` fails because `Pool` is shared.", 0),
+        ("I left `Pool` open because it is shared.", 0),
+        ("`Pool` is shared by all workers of one process.", 0),  # neither why nor in contrast to what
+        ("The pool is shared because it is dear to open.", 0),  # names nothing
+    ],
+)
+def test_a_finding_says_of_something_named_why_it_is_so_or_in_contrast_to_what(answer: str, found: int) -> None:
+    assert len(found_in(answer)) == found
+
+
+def test_a_short_list_is_one_finding_with_what_it_is_of_and_a_long_one_several() -> None:
+    points = ["Takes twelve digits", "This prevents that longer ones are taken in part"]
+    whole = "The pattern in `ids.py`: Takes twelve digits; This prevents that longer ones are taken in part"
+    head = "**The pattern** in `ids.py`:"
+    assert [each.text for each in found_in("\n".join((head, *(f"- {each}" for each in points))))] == [f"Found: {whole}"]
+    many = [f"`Part{n}` is read {'with all that follows it ' * 4}because part {n} is short" for n in range(5)]
+    assert len(found_in("\n".join((head, *(f"- {each}" for each in many))))) == 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asks"),
+    [
+        ("why is the file locked?", True),
+        ("ok, and when does this happen with the other strategy? we have no message there", True),
+        ("왜 파일이 잠겨 있나요?", True),
+        ("what do you think of it?", False),
+        ("which option is best?", False),
+        ("lock the file, and say why it was not", False),
+    ],
+)
+def test_who_asks_how_something_is_asks_for_no_advice(prompt: str, asks: bool) -> None:
+    assert asks_how_it_is(prompt) is asks
