@@ -45,6 +45,7 @@ _OF_WORK = patterns.compile(
     r"\b(?:test\w*|\w+_test|pass(?:es|ed|ing)?|lint\w*|typecheck|verif(?:y|ies|ied)|"
     r"committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|(?:un)?staged|untracked|PRs?|pull requests?|"
     r"complete|findings?|pre-existing|still|remaining|phase \d|step \d|the (?:todo|comment|content|wording|summary)|"
+    r"intro|paragraphs?|sentences?|punchlines?|"
     r"(?:this|your|our|my|last|previous|failed) (?:\w+ )?(?:branch|changes?|commit|diff|run|session|plan|comment|"
     r"review|fix)|I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|"
     r"I['’]|(?:[^(]|^)\blines? \d|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
@@ -125,6 +126,7 @@ def _finding(said: str) -> Finding:
     return Finding(f"{'Done' if done else 'Found'}: {said}", done or _WRONG.match(said) is not None)
 
 
+@remembered(64)
 def asks_how_it_is(prompt: str) -> bool:
     """Whether somebody asks how something is, and not for advice: what answers that was looked up."""
     return any(_ASKS.match(each) and not _FOR_ADVICE.search(each) for each in _SENTENCE.findall(prompt[:_ASKED]))
