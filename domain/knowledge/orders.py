@@ -7,6 +7,8 @@ when on, for whom) with what is done to the machine, the repository or the check
 drop keys") names neither.
 """
 
+from collections.abc import Callable, Iterator
+
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences, sentences
 from memctl.domain.shell.harmless import harmless
@@ -34,6 +36,8 @@ _WAYS = patterns.compile(
     r"\bbinar(?:y|ies) (?:found |that )?(?:at|from|in)\b|\bnot wait for (?:\S+ )?(?:ci|review|approval|tests?)\b|"
     r"\b(?:customer|user|personal) (?:rows|records) .{0,20}\b(?:abroad|out|to)\b|"
     r"\bif [^,]{1,60} (?:fails?|breaks?|is red), (?:then )?(?:remove|delete|drop|skip|wipe|comment|force|push)\b|"
+    r"\b(?:so|then|therefore|thus|just|simply) (?:delete|wipe|purge|drop|push|upload|send|publish|deploy|disable|grant|"
+    r"overwrite|kill)\b|"
     r"\b(?:in)?to (?:a |the )?shell\b|\bcurl(?:ed|ing)?\b|\bpiping\b|"
     rf"\b(?:rewrit|overwrit|wip|purg|clear|reset)\w* (?:\S+ ){{0,3}}?{_KEPT}\b|"
     rf"\b{_KEPT} (?:\S+ ){{0,3}}?(?:rewritten|overwritten|wiped|purged|cleared|reset|moved|dropped)\b|"
@@ -171,13 +175,49 @@ def only_checks(command: str) -> bool:
 
 
 def unobeyed(text: str) -> str:
-    """What of a text that others wrote may be given to an agent that did not ask: no sentence that might be obeyed."""
+    """What of a text that others wrote may be given to an agent that did not ask: no sentence that might be obeyed.
+
+    Where a sentence might be for what it only names, as a command, an address or an aside, it is given without that:
+    what is left passes as any sentence does that its writer could have written."""
     whole = _unwrapped(text)
     if any(map(orders, sentences(whole))):
-        text = " ".join(" ".join(each.split()) for each in plain_sentences(whole) if not orders(each))
+        text = " ".join(" ".join(each.split()) for each in _spoken(whole, orders))
     if commands_somebody(text):
-        text = " ".join(each for each in plain_sentences(text) if not commands_somebody(each))
+        text = " ".join(_spoken(text, commands_somebody))
     return text
+
+
+def _spoken(text: str, obeyed: Callable[[str], bool]) -> Iterator[str]:
+    """The sentences of a text, without what of them is obeyed."""
+    for each in plain_sentences(text):
+        left = without_names(each) if obeyed(each) else each
+        if left:
+            yield left
+
+
+def without_names(sentence: str) -> str:
+    """A sentence that might be obeyed, without the commands, addresses and asides that it names; empty where it might
+    be all the same, or says too little then."""
+    named = _URL.sub("…", _LINK.sub(lambda found: found[1], sentence))
+    for left in (_CODE.sub(_harmless_or_left_out, named), _ASIDE.sub("", _CODE.sub(_LEFT_OUT, named))):
+        if not might_be_obeyed(left):
+            return left if len(_WORD.findall(left.replace(_LEFT_OUT, ""))) >= LEAST_LEFT else ""
+    return ""
+
+
+def _harmless_or_left_out(code: patterns.Match[str]) -> str:
+    return _LEFT_OUT if might_be_obeyed(code[0]) else code[0]
+
+
+_LEFT_OUT = "`…`"
+_LINK = patterns.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,300}\)")
+_URL = patterns.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", patterns.I)
+_CODE = patterns.compile(r"`[^`\n]{1,400}`")
+_ASIDE = patterns.compile(r" ?\([^()]{1,300}\)")
+_WORD = patterns.compile(r"\w{2,}")
+
+LEAST_LEFT = 5
+"""Words of a sentence that says something without what it names."""
 
 
 def only_names(path: str) -> bool:
