@@ -21,11 +21,13 @@ from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import Condition, Where, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
+from memctl.api.search.engine import ANSWER, part_of
 from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.language.prompt_origin import typed_of
+from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.retrieval.calibration import LIKELY, chance
 from memctl.domain.retrieval.passages import Exchange, exchange_of, likeness, passages, relevance
@@ -73,7 +75,8 @@ class Conversation(msgspec.Struct, frozen=True):
     """A stretch of a session that bears on a question. `id` is the memory by which it was found, `turns` are all its
     turns that are looked at, oldest first; `at` (microseconds) is when the last of them was; `says` is what answers,
     oldest first, empty where nothing came of what was asked; `held` is how much of the question one answered turn of it
-    holds, each word by how few of all found hold it, and `lead` how many times what any of another subject holds."""
+    holds, each word by how few of all found hold it, and `lead` how many times what any of another subject holds;
+    `chance` is how likely it answers, as `ask` works that out."""
 
     id: str
     score: float
@@ -84,6 +87,7 @@ class Conversation(msgspec.Struct, frozen=True):
     says: tuple[Said, ...] = ()
     held: float = 0.0
     lead: float = 0.0
+    chance: float = 0.0
     best: Memory | None = None
     """What was found of it that holds most of a question, be it of a copy."""
 
@@ -112,6 +116,14 @@ def weights_of(query: str, found: Sequence[Found]) -> dict[str, float]:
 def held_by(text: str, weight: Mapping[str, float]) -> float:
     """How much of a question a text holds, by what each of its words weighs."""
     return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
+
+
+def chances_of(
+    found: Sequence[Found], rows: Mapping[str, Memory], weight: Mapping[str, float]
+) -> dict[str, float]:  # fmt: skip
+    """How likely each of what was found answers, as it is worked out for who asks: by its words, and its session's."""
+    parts = [part_of(rows[each.id], each.score) for each in found if each.id in rows]
+    return {each.id: answering.chance(each.odds) for each in answering.fitting(parts, weight, ANSWER)}
 
 
 def with_answer(reader: Reader, each: Conversation, weight: Mapping[str, float]) -> tuple[Said, ...]:
@@ -165,6 +177,7 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         row = memories.get(each.id)
         if row is not None and row.sessions and row.kind in ("turn", "episode"):
             by_session.setdefault(row.sessions[0], []).append(row)
+    chances = chances_of(found, memories, weight)
     made: list[Conversation] = []
     shared: list[frozenset[tuple[str, str]]] = []
     """What was answered in each of them, and to whom, by which copies are known: a member's copy is no owner's."""
@@ -176,7 +189,8 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         answered = {row.id: held_by(row.text, weight) for row in hits if exchange_of(row.text).answer}
         most = max(hits, key=lambda row: answered.get(row.id, 0.0))
         held, at, says = answered.get(most.id, 0.0), turns[-1].occurred_at, answer_of(turns, query)
-        said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held)
+        likely = max(chances[row.id] for row in hits)
+        said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held, chance=likely)
         long = (turn for turn in every if len(turn.text) >= COPIED and exchange_of(turn.text).answer)
         texts = frozenset((turn.member, turn.text) for turn in long)
         copied = next((number for number, each in enumerate(shared) if not each.isdisjoint(texts)), None)
@@ -192,7 +206,12 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         if held > first.held:
             answering[copied] = most
         made[copied] = structs.replace(
-            last, id=first.id, score=first.score, class_=first.class_, held=max(first.held, held)
+            last,
+            id=first.id,
+            score=first.score,
+            class_=first.class_,
+            held=max(first.held, held),
+            chance=max(first.chance, likely),
         )
         shared[copied] |= texts
     return by_subject([structs.replace(each, best=most) for each, most in zip(made, answering, strict=True)])

@@ -413,12 +413,17 @@ def _worked(row: Memory, last: Mapping[str, int]) -> int:
 
 
 def _part(scored: Scored, row: Memory) -> Part:
+    return part_of(row, scored.order, same_error=bool(scored.known.candidate.matched))
+
+
+def part_of(row: Memory, order: float, *, same_error: bool = False) -> Part:
+    """What a memory says, as what may answer a question: `order` is its place among what was found (0 to 1)."""
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.title, row.text)
     unanswered = row.kind == "turn" and len(sides) < 2
     settles = row.kind != "turn" or unanswered or not sides[-1].rstrip().endswith("?")
     if row.kind == "bug_pattern":
-        settles = "\nWhy: " in row.text or bool(scored.known.candidate.matched)
-    return Part(row.id, _session_of(row), scored.order, tuple(map(answering.said_in, sides)), settles, unanswered)
+        settles = "\nWhy: " in row.text or same_error
+    return Part(row.id, _session_of(row), order, tuple(map(answering.said_in, sides)), settles, unanswered)
 
 
 def _session_of(row: Memory) -> str:

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first, with_answer
+from memctl.api.assist.conversations import (
+    Conversation,
+    answer_of,
+    by_subject,
+    chances_of,
+    latest_first,
+    with_answer,
+)
 from memctl.api.assist.earlier_work import is_meant as is_meant_work
 from memctl.api.assist.earlier_work import voted
 from memctl.api.assist.prompts import (
@@ -19,7 +26,6 @@ from memctl.api.assist.prompts import (
     asks_by_itself,
     ends,
     files_in_play,
-    is_likely,
     is_meant,
     query_of,
     volunteered,
@@ -90,35 +96,41 @@ def found(id: str, text: str) -> Found:
     )  # fmt: skip
 
 
-def conversation(held: float, lead: float, class_: str = "suggested", score: float = 0.6) -> Conversation:
-    return Conversation("one", score, class_, "one", 1, (turn("one", "Rename it.\n→ Done."),), (), held, lead)
+def conversation(chance: float, lead: float, class_: str = "suggested", score: float = 0.6) -> Conversation:
+    turns = (turn("one", "Rename it.\n→ Done."),)
+    return Conversation("one", score, class_, "one", 1, turns, (), 12.0, lead, chance)
 
 
-def test_a_conversation_is_meant_that_holds_what_no_other_does() -> None:
-    assert is_meant("Where is the cart?", conversation(20, 1.2))
-    assert not is_meant("Where is the cart?", conversation(20, 1.0)), "another subject holds as much"
-    assert not is_meant("Where is the cart?", conversation(6, 1.5)), "few words lead anywhere"
+def test_a_conversation_is_meant_that_likely_answers_or_holds_what_no_other_does() -> None:
+    assert is_meant("Where is the cart?", conversation(0.5, 0.5))
+    assert is_meant("Where is the cart?", conversation(0.2, 1.2))
+    assert not is_meant("Where is the cart?", conversation(0.2, 1.0)), "another subject holds as much"
+    assert not is_meant("Where is the cart?", conversation(0.1, 9.0)), "it hardly answers"
+    assert not is_meant("Where is the cart?", conversation(0.2, 9.0, score=0.1)), "few words lead anywhere"
 
 
-def test_a_weak_conversation_has_to_hold_more_and_to_lead_by_more() -> None:
-    assert is_meant("Where is the cart?", conversation(30, 1.6, "none"))
-    assert not is_meant("Where is the cart?", conversation(60, 1.2, "none"))
-    assert not is_meant("Where is the cart?", conversation(16, 1.6, "none"))
-    assert not is_meant("Where is the cart?", conversation(30, 1.6, "none", score=0.1))
+def test_a_weak_conversation_has_to_lead_by_more() -> None:
+    assert is_meant("Where is the cart?", conversation(0.2, 2.0, "none"))
+    assert not is_meant("Where is the cart?", conversation(0.9, 1.0, "none"))
+    assert not is_meant("Where is the cart?", conversation(0.2, 1.3, "none"))
 
 
-def test_a_session_that_looked_at_nothing_is_given_what_search_is_sure_of() -> None:
-    assert is_likely(conversation(6, 1.0))
-    assert not is_likely(conversation(6, 1.0, score=0.5))
-    assert not is_likely(conversation(60, 1.0, "none", score=0.9))
+def test_of_two_that_may_be_meant_the_likelier_is_given() -> None:
+    first, likelier, unlikely = conversation(0.4, 1.2), conversation(0.6, 0.9), conversation(0.1, 1.0)
+    assert _meant("Where is the cart?", [first, likelier, unlikely]) == [likelier]
+    assert _meant("Where is the cart?", [unlikely]) == []
 
 
-def test_of_two_that_search_is_sure_of_the_surer_is_given_and_what_a_prompt_means_before_both() -> None:
-    longer, surer = conversation(9, 1.0, score=0.85), conversation(6, 1.0, score=0.95)
-    meant = conversation(20, 1.2, score=0.6)
-    assert _meant("Where is the cart?", [longer, surer], begun=False) == [surer]
-    assert _meant("Where is the cart?", [longer, surer], begun=True) == []
-    assert _meant("Where is the cart?", [longer, surer, meant], begun=False) == [meant]
+def test_how_likely_a_turn_answers_grows_with_what_it_and_its_session_hold() -> None:
+    rows = {
+        "a": turn("a", "The vouchers?\n→ The totals of vouchers are rounded in the cart."),
+        "b": turn("b", "The door?\n→ The door is painted green."),
+    }
+    both = [found(id, row.text) for id, row in rows.items()]
+    weight = weights("Where are totals of vouchers rounded?", [frozenset(tokens(each.text)) for each in both])
+    chances = chances_of(both, rows, weight)
+    assert chances["a"] > 0.5 > chances["b"]
+    assert chances_of(both, {}, weight) == {}, "what was forgotten meanwhile answers nothing"
 
 
 # --- which earlier work is meant ---
@@ -160,8 +172,8 @@ def test_a_prompt_that_spells_out_a_files_name_means_the_work_that_was_for_it() 
 def test_who_names_an_issue_means_the_work_that_was_done_for_it() -> None:
     done = turn("one", "See https://code.example/ada/shop/issues/7668 first.\n→ It ships without its modules.")
     asked = "That is not in the release, says https://code.example/ada/shop/issues/7668#issuecomment-4"
-    assert is_meant(asked, replace(conversation(1, 0.5, "none", score=0.1), turns=(done,)))
-    assert not is_meant(asked, conversation(60, 3, "high"))
+    assert is_meant(asked, replace(conversation(0.05, 0.5, "none"), turns=(done,)))
+    assert not is_meant(asked, conversation(0.9, 3, "high"))
 
 
 def test_a_long_prompt_asks_by_both_its_ends() -> None:
