@@ -118,9 +118,7 @@ def held_by(text: str, weight: Mapping[str, float]) -> float:
     return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
 
 
-def chances_of(
-    found: Sequence[Found], rows: Mapping[str, Memory], weight: Mapping[str, float]
-) -> dict[str, float]:  # fmt: skip
+def chances_of(found: Sequence[Found], rows: Mapping[str, Memory], weight: Mapping[str, float]) -> dict[str, float]:
     """How likely each of what was found answers, as it is worked out for who asks: by its words, and its session's."""
     parts = [part_of(rows[each.id], each.score) for each in found if each.id in rows]
     return {each.id: answering.chance(each.odds) for each in answering.fitting(parts, weight, ANSWER)}

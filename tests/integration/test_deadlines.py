@@ -21,15 +21,16 @@ from memctl.api.server.serve import CONNECTIONS
 DEADLINE_S = 2.0
 
 LOOPS = f"""
-import re, time
+import re, sys, time
 from memctl.api.reading import deadline
 from memctl.api.server import deadlines
 from memctl.api.search.engine import Engine
 deadline.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
+sys.setswitchinterval(0.0005)  # else seven that loop hold the interpreter for 35 ms before another has its turn
 found = Engine.search
 def search(self, reader, question, *more, **others):
     while "for ever" in question.query:
-        time.sleep(0.001)  # seven that hold the interpreter in turns leave a slow machine no time for the others
+        pass
     while "never mind what" in question.query:
         try:
             time.sleep(0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import random
 import re
@@ -80,16 +79,6 @@ def literals() -> tuple[str, ...]:
     written = (each.pattern for each in patterns.made() if isinstance(each.pattern, str))
     found = {piece for source in written for piece in re.findall(r"[A-Za-z가-힣`'\"<>/=:.# -]{2,30}", source)}
     return tuple(sorted(found))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def memory_is_kept() -> None:
-    """What is freed is used again. Else each long text asks the kernel for fresh pages, which a short one does not, and
-    on a machine where those are dear the time of a linear function grows by a power of 1.25."""
-    trim_threshold, mmap_threshold = -1, -3
-    with suppress(AttributeError):  # no glibc
-        for threshold in (trim_threshold, mmap_threshold):
-            assert ctypes.CDLL(None).mallopt(threshold, 32 << 20)  # more is refused
 
 
 def seconds(function: Callable[[str], object], text: str) -> float:
