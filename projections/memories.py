@@ -55,8 +55,8 @@ Input = (
 CORRECTED = "corrected by the user's next words"
 """What a turn came to whose answer the user did not let stand."""
 
-DECIDED = 1_300
-"""Characters of what each origin decided in a piece of work."""
+DECIDED, EPISODE = 3_600, 5_000
+"""Characters of what each origin decided in a piece of work, and of what is shown of it."""
 
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
@@ -230,12 +230,12 @@ def _of_episode(episode: Episode) -> Memory:
             else episode.description,
             rules.GIST,
         ),
-        text=clipped("\n".join(p for p in parts if p), rules.TEXT),
+        text=clipped("\n".join(p for p in parts if p), EPISODE),
         search_text=search_text(
             clipped(episode.description, 600),
             clipped(episode.problem, 500),
             clipped(said, 900),
-            clipped(" ".join(each.text for each in episode.decisions), 3600),
+            clipped(" ".join(each.text for each in episode.decisions), DECIDED),
             clipped(" ".join(("left open", *(thread.text for thread in episode.threads))), 400)
             if episode.threads
             else "",

@@ -1,27 +1,35 @@
-"""What an agent found to be so, read out of its answers: how a named thing is, with why, or in contrast to what.
+"""What an agent's answer says that is worth keeping: how something is, what was done and why, what had been wrong.
 
-An answer that nobody finds fault with mostly holds. What it says of the work at hand, as what was run, committed or is
-to come, is over with the work; what is supposed or advised was not found.
+What says much, names code and gives a reason is worth keeping far more often than what does not, and what the agent
+says of itself is not. How much each counts was fitted on labelled answers (`findings.json`, `make calibrate`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
-from memctl.domain.failures.explanations import guesses, sentences
+import msgspec
+
+from memctl.domain.events.facts import DecisionKind
+from memctl.domain.failures.explanations import guesses, links, sentences
 from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import says_done, says_words
-from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
 
-MOST = 3
-"""Findings that are taken from one answer."""
+FILE = Path(__file__).with_suffix(".json")
 
-_SHORTEST, _LONGEST = 45, 360
+MOST, MOST_OF_WORK = 6, 24
+"""Findings that are taken from one answer, and from all answers of a piece of work: the likeliest."""
+
+LEAST = 0.4
+"""From which chance on something said is worth keeping."""
+
+SHORTEST, LONGEST = 40, 360
 """Characters of a finding."""
 
 _NAMED = patterns.compile(r"[\"'`‘][^\"'`’\n]+[\"'`’]|\w*(?:[a-z][A-Z]|\w[._]\w|[A-Z]{3}|[A-Z]\d)\w*")
@@ -39,39 +47,17 @@ _WHY = patterns.compile(
     patterns.I,
 )
 """What says why something is so, in contrast to what, or within which bounds."""
-
-_OF_WORK = patterns.compile(
-    # What was run, seen or handed over just now, and who did it.
-    r"\b(?:test\w*|\w+_test|pass(?:es|ed|ing)?|lint\w*|typecheck|verif(?:y|ies|ied)|"
-    r"committed|pushed|pushing|rebas\w+|cherry-pick\w*|stash\w*|(?:un)?staged|untracked|PRs?|pull requests?|"
-    r"complete|findings?|pre-existing|still|remaining|phase \d|step \d|the (?:todo|comment|content|wording|summary)|"
-    r"intro|paragraphs?|sentences?|punchlines?|"
-    r"(?:this|your|our|my|last|previous|failed) (?:\w+ )?(?:branch|changes?|commit|diff|run|session|plan|comment|"
-    r"review|fix)|I|me|my|mine|you|your|yours|we|us|our|let['’]s)\b|"
-    r"I['’]|(?:[^(]|^)\blines? \d|\[[^\]\n]*\]\(|[✅❌✓✗→❯]",
+_ADVISES = patterns.compile(
+    r"\b(?:should|shall|could|would|might|recommend\w*|suggest\w*|consider|options?|alternativ\w+|propos\w+|want)\b|"
+    r"\blet['’]s\b",
     patterns.I,
 )
-_NOT_FOUND = patterns.compile(
-    # What is advised, or comes if something else does.
-    r"\b(?:should|could|would|might|may|probably|likely|seem\w*|appear\w*|presumably|apparently|recommend\w*|"
-    r"suggest\w*|options?|alternativ\w+|consider\w*|propos\w+|(?:clean|simpl|easi|safe|good|bett|b)est|cleaner|"
-    r"simpler|easier|better|want|would like|strong\w* hypothesis|suspicion|assum\w+|later|going to|"
-    r"about to|eas(?:y|ily)|needs? (?:to|\w+ing)|no longer (?:needed|used)|unused|"
-    r"old \w+|earlier|previous\w*|silently)\b",
-    patterns.I,
-)
+"""What says how something could be."""
+_SELF = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y)\b")
 _WRONG = patterns.compile(
     r"the (?:\w+ ){0,2}(?:cause|issue|problem|bug|errors?|failures?)\b|.{0,40}\broot cause\b", patterns.I
 )
 """How begins what says what had been wrong."""
-_LEANS = patterns.compile(
-    r"(?:this|that|it|its|these|those|they|there|he|she|here|now|also|so|but|and|or|which|then|otherwise|however|"
-    r"additionally|instead|only|note|yes|no|if|what|same|different|the same|both|either|one|another|all \d+|"
-    r"most of|makes sense|done|good|great|"
-    r"for (?:example|instance|now|each|every))\b|\d+[.)]|[|+>=<({\[]|because\b",
-    patterns.I,
-)
-"""How begins what leans on the sentence before it, or is no sentence."""
 _LEANS_ON = patterns.compile(
     r"(?:this|that|it|its|these|those|they|so|which|instead|otherwise|because|not)\b", patterns.I
 )
@@ -79,57 +65,85 @@ _LEANS_ON = patterns.compile(
 _POINT = patterns.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _LABELLED = patterns.compile(r"\s*(?:#|\*\*[^*]+\*\*)")
 _FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
-_ORDERS = words_of(
-    "add adjust apply append bump call change check clean combine commit convert copy create declare delete drop "
-    "enable ensure export extend extract fix follow get guard handle implement import include inline install keep "
-    "leave let limit make mark merge move name open pass prefer put read refactor register remove rename replace "
-    "require reset restore return reuse rewrite run set show skip split start stop store switch treat try update use "
-    "using verify wire wrap write avoid neuter uses checks shows returns verifies sets reads writes calls creates adds "
-    "removes makes keeps supports handles includes provides covers tracks works preserved"
-)
-"""How begins what is to be done, or what does not say of what it is so."""
-
-
-_ASKED = 1_500
-"""Characters of a prompt in which a question is looked for."""
-_SENTENCE = patterns.compile(r"[^.?!\n]+(?:[.?!]+[^\s.?!][^.?!\n]*)*[.?!]*")
-_ASKS = patterns.compile(
-    r"\s*(?:(?:so|ok(?:ay)?|and|but|also|hm+|well|wait|ah|just|yes|no|q)[,.: ]+)*(?:(?:why|what|when|where|which|who|"
-    r"how|is|are|was|were|does|do|did|has|have|isn['’]t|aren['’]t|doesn['’]t|don['’]t)\b|"
-    r"(?:can|could) (?:it|this|that|we|i)\b)[^?]*\?|.*(?:까요?|나요|인가요?|는지)\s*\?",
-    patterns.I,
-)
-_FOR_ADVICE = patterns.compile(
-    r"\b(?:should|shall|would|recommend\w*|suggest\w*|options?|ideas?|thoughts?|think|believe|opinion|best|better|"
-    r"worth|next|your|you)\b",
-    patterns.I,
-)
 
 
 class Finding(NamedTuple):
     text: str
+    kind: DecisionKind
     of_work: bool
     """Whether it says what was done, or what had been wrong: then it is as good as the work."""
+    chance: float
+    """How likely it is worth keeping, 0 to 1."""
+
+
+class Said(NamedTuple):
+    """Sentences of an answer that belong together, on one line, and how far into the answer they stand, 0 to 1."""
+
+    text: str
+    leads_on: bool
+    place: float
+
+
+class _Model(msgspec.Struct, frozen=True):
+    weights: dict[str, float]
+    fitted_on: str = ""
+
+
+MODEL = msgspec.json.decode(FILE.read_bytes(), type=_Model)
 
 
 @remembered(128, longest=16_384)
 def found_in(answer: str) -> tuple[Finding, ...]:
-    """What an answer says was found, or done and why, in its own words and order, each with what it says that of."""
+    """What an answer says that is worth keeping, in its own words and order."""
     causes = [each.text for each in causes_in(answer)]
-    units = dict.fromkeys(said for unit in _units(answer) if (said := _settles(unit)))
-    found = (each for each in units if not any(cause in each for cause in causes))
-    return tuple(map(_finding, islice(found, MOST)))
+    likely = {said.text: chance(said) for said in said_in(answer) if not any(cause in said.text for cause in causes)}
+    return best_of((_finding(text, each) for text, each in likely.items() if each >= LEAST), MOST)
 
 
-def _finding(said: str) -> Finding:
-    done = says_done(said, sure=True)
-    return Finding(f"{'Done' if done else 'Found'}: {said}", done or _WRONG.match(said) is not None)
+def best_of(found: Iterable[Finding], most: int = MOST_OF_WORK) -> tuple[Finding, ...]:
+    """The likeliest of them, each once, in the order in which they were said."""
+    each = tuple(dict.fromkeys(found))
+    best = set(sorted(each, key=lambda finding: -finding.chance)[:most])
+    return tuple(finding for finding in each if finding in best)
 
 
-@remembered(64)
-def asks_how_it_is(prompt: str) -> bool:
-    """Whether somebody asks how something is, and not for advice: what answers that was looked up."""
-    return any(_ASKS.match(each) and not _FOR_ADVICE.search(each) for each in _SENTENCE.findall(prompt[:_ASKED]))
+def _finding(said: str, likely: float) -> Finding:
+    wrong, done = _WRONG.match(said) is not None, says_done(said, sure=True)
+    if wrong and links(said):
+        return Finding(said, "cause", True, likely)
+    how = "Done" if done else "Advised" if _ADVISES.search(said) else "Found"
+    return Finding(f"{how}: {said}", "choice", done or wrong, likely)
+
+
+def chance(said: Said, weights: Mapping[str, float] = MODEL.weights) -> float:
+    """How likely something said is worth keeping, 0 to 1; 0 of a question, a guess, and what says next to nothing."""
+    text = said.text
+    if len(text) < SHORTEST or text.endswith("?") or guesses(text) or not says_words(text):
+        return 0.0
+    odds = math.fsum(weights.get(name, 0.0) * value for name, value in features(said).items())
+    return round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
+
+
+def features(said: Said) -> dict[str, float]:
+    """What the model weighs."""
+    text = said.text
+    return {
+        "all": 1.0,
+        "length": len(text) / 100,
+        "why": float(_WHY.search(text) is not None),
+        "code": float("`" in text),
+        "self": float(_SELF.search(text) is not None),
+        "leads on": float(said.leads_on),
+        "place": said.place,
+    }
+
+
+def said_in(answer: str) -> tuple[Said, ...]:
+    """An answer in pieces that belong together, each by its sentences."""
+    units = [unit for unit in _units(answer) if unit]
+    return tuple(
+        Said(_joined_up(unit), unit[-1].endswith(":"), number / len(units)) for number, unit in enumerate(units)
+    )
 
 
 def _units(answer: str) -> Iterator[list[str]]:
@@ -148,48 +162,30 @@ def _units(answer: str) -> Iterator[list[str]]:
                 points.append(said)
                 depth = indented
             continue
-        yield from _joined(head, points)
+        yield from _with_list(head, points)
         head, points = list[str](), list[list[str]]()
         for each in said:
             if head and not (_LABELLED.match(line) or _LEANS_ON.match(each)):
                 yield head
                 head = []
             head.append(each)
-    yield from _joined(head, points)
+    yield from _with_list(head, points)
 
 
-def _joined(head: list[str], points: list[list[str]]) -> Iterator[list[str]]:
+def _with_list(head: list[str], points: list[list[str]]) -> Iterator[list[str]]:
     """A list with the line before it, where that names what it is of and both are short; else each by itself."""
     whole = [*head, *(each for point in points for each in point)]
-    if head and head[-1].endswith(":") and _NAMED.search(head[-1]) and sum(map(len, whole)) < _LONGEST:
+    if head and head[-1].endswith(":") and _NAMED.search(head[-1]) and sum(map(len, whole)) < LONGEST:
         yield whole
     else:
         yield from (head, *points)
 
 
-def _settles(unit: list[str]) -> str:
-    """What a unit settles, on one line; empty where it says neither why nor in contrast to what."""
-    if not unit or _LEANS.match(unit[0]):
-        return ""
-    first = unit[0].split(maxsplit=1)[0]
-    if first.lower() in _ORDERS and not first.isupper():
-        return ""
-    kept = [each for number, each in enumerate(unit) if _holds(each, head=not number)]
-    if kept[:1] != unit[:1] or not any(map(_WHY.search, kept)):
-        return ""
+def _joined_up(unit: list[str]) -> str:
+    """The sentences of a unit on one line, as many as are whole."""
     said = ""
-    for each in kept:
-        if said and len(said) + len(each) >= _LONGEST:
+    for each in unit:
+        if said and len(said) + len(each) >= LONGEST:
             break
-        said = f"{said} {each}" if not said or said[-1] in ".:!" else f"{said}; {each}"
-    said = one_line(said.strip(), _LONGEST).rstrip(":")
-    held = len(said) >= _SHORTEST and _NAMED.search(said) and _WHY.search(said) and says_words(said)
-    return said if held else ""
-
-
-def _holds(sentence: str, *, head: bool = False) -> bool:
-    """Whether a sentence says what is so beyond the work at hand. At the head of others it may only name the matter."""
-    if sentence.count("`") % 2 or sentence.count(")") != sentence.count("("):
-        return False
-    about = _OF_WORK.search(sentence) or _NOT_FOUND.search(sentence) or guesses(sentence)
-    return not (about or sentence[-1:] == "?" or (sentence[-1:] == ":" and not head))
+        said = f"{said} {each}" if not said or said[-1] in ".:!?" else f"{said}; {each}"
+    return one_line(said.strip(), LONGEST).rstrip(":")

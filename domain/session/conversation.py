@@ -29,7 +29,7 @@ from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.commits import settled_by
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
-from memctl.domain.language.findings import asks_how_it_is, found_in
+from memctl.domain.language.findings import best_of, found_in
 from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
 from memctl.domain.language.prompts import (
@@ -43,7 +43,6 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
-from memctl.domain.language.reports import settled_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, DECISION, EpisodeSoFar
@@ -62,7 +61,7 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
-_MOST_MADE, MOST_TURNS = 2_000, 12
+_MOST_MADE, MOST_TURNS = 2_000, 24
 """Names of a session's own that are remembered, and turns of a task whose reports are."""
 
 _NO_WORDS = "No response requested."
@@ -394,6 +393,7 @@ class Conversation:
             if not turn.answers and concedes(text):
                 self._correct(self._turn_before)
             turn.answered(AnswerGiven(text, span, seen.message))
+            self._reports(turn)
         if (episode := self.episode_of(placed)) is not None:
             episode.said(seen.text, span)
             episode.touch(placed.when)
@@ -402,8 +402,6 @@ class Conversation:
         """The agent used a tool."""
         if (turn := self._turn_of(placed)) is not None and not seen.subagent:
             turn.called(seen.message)
-            if turn not in self._turns and asks_how_it_is(turn.prompt.text):
-                self._reports(turn)
 
     def went_on(self, location: str) -> None:
         """Something happened there: what is open has to do with that place, too."""
@@ -554,16 +552,13 @@ class Conversation:
 
     def _report(self, episode: EpisodeSoFar) -> None:
         """Note what the open task's work settles if it comes to good: what it was planned to be, and what the agent
-        reported where the user let that stand; and what it found."""
+        says of it where the user let that stand; and what it found."""
         plan, stands = self._plan, [turn for turn in self._turns if not turn.corrected]
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
-        reported = [point for turn in stands if turn.files for point in settled_in(turn.report)]
-        said = {each.text.removeprefix("Done: ").removeprefix("Fix: ") for each in reported}
-        found = [each for turn in stands for each in found_in(turn.report) if not any(one in each.text for one in said)]
+        found = best_of(finding for turn in stands for finding in found_in(turn.report))
         episode.awaiting = (
             *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
-            *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in reported),
-            *(EpisodeDecision(clipped(each.text, DECISION)) for each in found if each.of_work),
+            *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in found if each.of_work),
         )
         episode.findings = tuple(EpisodeDecision(clipped(each.text, DECISION)) for each in found if not each.of_work)
 

@@ -33,7 +33,7 @@ from memctl.domain.support.provenance import RIGHTS, Provenance
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
-SETTLED = 16
+SETTLED = 32
 """Decisions of an episode, with what its work came to."""
 
 DECISION = 500

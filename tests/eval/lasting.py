@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy
+from numpy.typing import NDArray
 from sessions import FOLDER, Data
 
 from memctl.domain.events.observations import PromptSubmitted
@@ -26,6 +27,8 @@ LABELS, FRESH = (Path(__file__).with_name(f"{name}.json") for name in ("lasting"
 COUNTS = 3.0
 """How often a sentence of the sessions counts."""
 PENALTY = 1.0
+
+Matrix = NDArray[numpy.float64]
 
 
 class Labelled(NamedTuple):
@@ -65,10 +68,15 @@ def typed_sentences(data: Data) -> Iterable[tuple[str, bool]]:
 
 
 def fitted(rows: Sequence[Labelled], names: Sequence[str]) -> dict[str, float]:
-    """Weights of a logistic regression, by Newton's method."""
+    """The weights of each feature of a sentence."""
     matrix = numpy.array([_row(row.sentence, names) for row in rows])
     labels = numpy.array([float(row.lasting) for row in rows])
-    counts = numpy.array([COUNTS if row.project else 1.0 for row in rows])
+    return fitted_to(matrix, labels, numpy.array([COUNTS if row.project else 1.0 for row in rows]), names)
+
+
+def fitted_to(matrix: Matrix, labels: Matrix, counts: Matrix, names: Sequence[str]) -> dict[str, float]:
+    """Weights of a logistic regression, by Newton's method. A row of the matrix counts so many times; the feature
+    `all` is not held down."""
     penalty = numpy.array([1e-6 if name == "all" else PENALTY for name in names])
     weights = numpy.zeros(len(names))
     for _ in range(30):
