@@ -48,9 +48,10 @@ eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONL
 scene: $(VENV)/.installed-dev ## Record the scene of the README again, with the real hooks
 	$(BIN)/python tests/scene.py
 
-calibrate: $(VENV)/.installed-dev ## Fit what is said unasked, and what is taken for lasting, on their labels again (domain/**/*.json)
+calibrate: $(VENV)/.installed-dev ## Fit what is said unasked, taken for lasting, and kept of answers on their labels again (domain/**/*.json)
 	$(BIN)/python tests/eval/calibrate.py
 	$(BIN)/python tests/eval/lasting.py
+	$(BIN)/python tests/eval/worth.py
 
 docs: $(VENV)/.installed-dev ## Write docs/reference from the code
 	$(BIN)/python tests/reference.py
