@@ -1,7 +1,7 @@
 """What an agent's answer says that is worth keeping: how something is, what was done and why, what had been wrong.
 
-What says much, names code and gives a reason is worth keeping far more often than what does not, and what the agent
-says of itself is not. How much each counts was fitted on labelled answers (`findings.json`, `make calibrate`).
+A passage that says much, names code and gives a reason is worth keeping more often than one that does not. What the
+agent says of itself seldom is. How much each counts was fitted on labelled answers (`findings.json`, `make calibrate`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST, MOST_OF_WORK = 6, 24
 """Findings that are taken from one answer, and from all answers of a piece of work: the likeliest."""
 
 LEAST = 0.4
-"""From which chance on something said is worth keeping."""
+"""The chance from which on a passage is kept."""
 
 SHORTEST, LONGEST = 40, 360
 """Characters of a finding."""
@@ -76,12 +76,13 @@ class Finding(NamedTuple):
     """How likely it is worth keeping, 0 to 1."""
 
 
-class Said(NamedTuple):
-    """Sentences of an answer that belong together, on one line, and how far into the answer they stand, 0 to 1."""
+class Passage(NamedTuple):
+    """Sentences of an answer that belong together, on one line. `leads_on`: the last one announces what follows it."""
 
     text: str
     leads_on: bool
     place: float
+    """How far into the answer it stands, 0 to 1."""
 
 
 class _Model(msgspec.Struct, frozen=True):
@@ -96,53 +97,54 @@ MODEL = msgspec.json.decode(FILE.read_bytes(), type=_Model)
 def found_in(answer: str) -> tuple[Finding, ...]:
     """What an answer says that is worth keeping, in its own words and order."""
     causes = [each.text for each in causes_in(answer)]
-    likely = {said.text: chance(said) for said in said_in(answer) if not any(cause in said.text for cause in causes)}
-    return best_of((_finding(text, each) for text, each in likely.items() if each >= LEAST), MOST)
+    passages = [each for each in passages_in(answer) if not any(cause in each.text for cause in causes)]
+    likely = ((each.text, chance(each)) for each in passages)
+    return best_of((_finding(text, chance) for text, chance in likely if chance >= LEAST), MOST)
 
 
 def best_of(found: Iterable[Finding], most: int = MOST_OF_WORK) -> tuple[Finding, ...]:
-    """The likeliest of them, each once, in the order in which they were said."""
-    each = tuple(dict.fromkeys(found))
-    best = set(sorted(each, key=lambda finding: -finding.chance)[:most])
-    return tuple(finding for finding in each if finding in best)
+    """The likeliest of them, each text once, in the order in which they were said."""
+    by_text = {finding.text: finding for finding in found}
+    best = set(sorted(by_text, key=lambda text: -by_text[text].chance)[:most])
+    return tuple(finding for text, finding in by_text.items() if text in best)
 
 
-def _finding(said: str, likely: float) -> Finding:
-    wrong, done = _WRONG.match(said) is not None, says_done(said, sure=True)
-    if wrong and links(said):
-        return Finding(said, "cause", True, likely)
-    how = "Done" if done else "Advised" if _ADVISES.search(said) else "Found"
-    return Finding(f"{how}: {said}", "choice", done or wrong, likely)
+def _finding(text: str, chance: float) -> Finding:
+    wrong, done = _WRONG.match(text) is not None, says_done(text, sure=True)
+    if wrong and links(text):
+        return Finding(text, "cause", True, chance)
+    label = "Done" if done else "Advised" if _ADVISES.search(text) else "Found"
+    return Finding(f"{label}: {text}", "choice", done or wrong, chance)
 
 
-def chance(said: Said, weights: Mapping[str, float] = MODEL.weights) -> float:
-    """How likely something said is worth keeping, 0 to 1; 0 of a question, a guess, and what says next to nothing."""
-    text = said.text
+def chance(passage: Passage, weights: Mapping[str, float] = MODEL.weights) -> float:
+    """How likely a passage is worth keeping, 0 to 1; 0 of a question, a guess, and what says next to nothing."""
+    text = passage.text
     if len(text) < SHORTEST or text.endswith("?") or guesses(text) or not says_words(text):
         return 0.0
-    odds = math.fsum(weights.get(name, 0.0) * value for name, value in features(said).items())
+    odds = math.fsum(weights.get(name, 0.0) * value for name, value in features(passage).items())
     return round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
 
 
-def features(said: Said) -> dict[str, float]:
-    """What the model weighs."""
-    text = said.text
+def features(passage: Passage) -> dict[str, float]:
+    """What the model weighs; `length` in hundreds of characters."""
+    text = passage.text
     return {
         "all": 1.0,
         "length": len(text) / 100,
         "why": float(_WHY.search(text) is not None),
         "code": float("`" in text),
         "self": float(_SELF.search(text) is not None),
-        "leads on": float(said.leads_on),
-        "place": said.place,
+        "leads on": float(passage.leads_on),
+        "place": passage.place,
     }
 
 
-def said_in(answer: str) -> tuple[Said, ...]:
-    """An answer in pieces that belong together, each by its sentences."""
+def passages_in(answer: str) -> tuple[Passage, ...]:
+    """The passages of an answer, in order."""
     units = [unit for unit in _units(answer) if unit]
     return tuple(
-        Said(_joined_up(unit), unit[-1].endswith(":"), number / len(units)) for number, unit in enumerate(units)
+        Passage(_joined_up(unit), unit[-1].endswith(":"), number / len(units)) for number, unit in enumerate(units)
     )
 
 

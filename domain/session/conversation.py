@@ -197,8 +197,6 @@ class Conversation:
         for settled in settled_by(message):
             decided = Decision(one_line(settled, DECISION), "", 0, 0)
             self.decided(placed, Span(placed.cite), decided, Provenance.AGENT, planned=True)
-        if (turn := self._turn_of(placed)) is not None:
-            self._reports(turn)
         plan = self._plan
         if plan is None or not plan.files:
             return
@@ -393,7 +391,8 @@ class Conversation:
             if not turn.answers and concedes(text):
                 self._correct(self._turn_before)
             turn.answered(AnswerGiven(text, span, seen.message))
-            self._reports(turn)
+            if turn not in self._turns and len(self._turns) < MOST_TURNS:
+                self._turns.append(turn)
         if (episode := self.episode_of(placed)) is not None:
             episode.said(seen.text, span)
             episode.touch(placed.when)
@@ -422,12 +421,6 @@ class Conversation:
         if turn is not None and path not in turn.files:
             turn.files[path] = None
             turn.dirty = True
-            self._reports(turn)
-
-    def _reports(self, turn: OpenTurn) -> None:
-        """What a turn comes to is read."""
-        if turn not in self._turns and len(self._turns) < MOST_TURNS:
-            self._turns.append(turn)
 
     # --- tasks ---
 
@@ -552,13 +545,14 @@ class Conversation:
 
     def _report(self, episode: EpisodeSoFar) -> None:
         """Note what the open task's work settles if it comes to good: what it was planned to be, and what the agent
-        says of it where the user let that stand; and what it found."""
+        says of it where it changed a file and the user let that stand; and what it found."""
         plan, stands = self._plan, [turn for turn in self._turns if not turn.corrected]
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
         found = best_of(finding for turn in stands for finding in found_in(turn.report))
+        of_work = [each for each in found if each.of_work and episode.files]
         episode.awaiting = (
             *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
-            *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in found if each.of_work),
+            *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in of_work),
         )
         episode.findings = tuple(EpisodeDecision(clipped(each.text, DECISION)) for each in found if not each.of_work)
 

@@ -1,7 +1,8 @@
-"""Fit which of an agent's answers' sentences are worth keeping, and write the weights: `make calibrate`.
+"""Fit which passages of an agent's answers are worth keeping, and write the weights: `make calibrate`.
 
-Three readers, who built none of it, listed of 75 sessions of the first set what a careful colleague would keep, before
-they saw any row, and by which sentences it is said (`worth.json`, by hash). The second set has no part in it.
+Three readers, who built none of it, read 75 sessions of the first set before they saw any row. They listed what a
+careful colleague would keep, and which sentences say it. `worth.json` has their labels by hash. The second set has no
+part in it.
 """
 
 from __future__ import annotations
@@ -18,40 +19,36 @@ from sessions import FOLDER, Data
 
 from memctl.domain.events.facts import Turn
 from memctl.domain.language import findings
-from memctl.domain.language.findings import Said
+from memctl.domain.language.findings import Passage
 from memctl.domain.support.location import project_name
 
 LABELS = Path(__file__).with_suffix(".json")
 
 
 class Labelled(NamedTuple):
-    said: Said
+    passage: Passage
     worth: bool
     project: str
 
 
 def labelled(data: Data) -> list[Labelled]:
-    """What the labelled answers say, each once by project."""
+    """The passages that were labelled, each text once by project."""
     labels = json.loads(LABELS.read_text(encoding="utf-8"))["sessions"]
     known = {id: name for by in labels.values() for name, ids in by.items() for id in ids}
     found = {}
-    for said, project in said_of(data):
-        if name := known.get(hash_of(said)):
-            found.setdefault((project, said.text), Labelled(said, name == "worth", project))
+    for passage, project in passages_of(data):
+        if name := known.get(hashlib.sha256(passage.text.encode()).hexdigest()[:12]):
+            found.setdefault((project, passage.text), Labelled(passage, name == "worth", project))
     return list(found.values())
 
 
-def said_of(data: Data) -> Iterator[tuple[Said, str]]:
-    """What the last words of each turn say."""
+def passages_of(data: Data) -> Iterator[tuple[Passage, str]]:
+    """Those of the last words of each turn, with its project."""
     for facts in data.facts.values():
         for fact in facts:
             if isinstance(fact, Turn) and fact.answer:
-                for said in findings.said_in(fact.answer):
-                    yield said, project_name(fact.location)
-
-
-def hash_of(said: Said) -> str:
-    return hashlib.sha256(said.text.encode()).hexdigest()[:12]
+                for passage in findings.passages_in(fact.answer):
+                    yield passage, project_name(fact.location)
 
 
 def counted(pairs: Sequence[tuple[float, bool]]) -> str:
@@ -60,22 +57,22 @@ def counted(pairs: Sequence[tuple[float, bool]]) -> str:
 
 
 def main() -> None:
-    rows = [row for row in labelled(Data(FOLDER)) if findings.chance(row.said, {}) > 0]
-    names = sorted(findings.features(rows[0].said))
+    rows = [row for row in labelled(Data(FOLDER)) if findings.chance(row.passage, {}) > 0]
+    names = sorted(findings.features(rows[0].passage))
 
     def fit(of: Sequence[Labelled]) -> dict[str, float]:
-        matrix = numpy.array([[findings.features(row.said)[name] for name in names] for row in of])
+        matrix = numpy.array([[findings.features(row.passage)[name] for name in names] for row in of])
         return fitted_to(matrix, numpy.array([float(row.worth) for row in of]), numpy.ones(len(of)), names)
 
     weights = fit(rows)
-    digest = hashlib.sha256(repr(sorted((row.said.text, row.worth) for row in rows)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(LABELS.read_bytes()).hexdigest()[:16]
     findings.FILE.write_text(json.dumps({"weights": weights, "fitted_on": digest}, indent=2) + "\n", encoding="utf-8")
     print(weights)
-    print("fitted", counted([(findings.chance(row.said, weights), row.worth) for row in rows]))
+    print("fitted", counted([(findings.chance(row.passage, weights), row.worth) for row in rows]))
     held_out = []
     for project in sorted({row.project for row in rows}):
         without = fit([row for row in rows if row.project != project])
-        held_out += [(findings.chance(row.said, without), row.worth) for row in rows if row.project == project]
+        held_out += [(findings.chance(row.passage, without), row.worth) for row in rows if row.project == project]
     print("each project left out", counted(held_out))
 
 
