@@ -196,9 +196,9 @@ def found(text: str, question: str) -> Markup:
 
 def _lit(text: str, asked: Set[str]) -> Markup:
     shown, at = [], 0
-    words = list(_WORD.finditer(text)) if asked else []
-    lit = {each for each in {word[0] for word in words} if not asked.isdisjoint(tokens(each))}
-    for word in words:
+    words = {word[0] for word in _WORD.finditer(text)} if asked else set()
+    lit = {each for each in words if not asked.isdisjoint(tokens(each))}
+    for word in _WORD.finditer(text) if lit else ():
         if word[0] in lit:
             shown += [escape(text[at : word.start()]), Markup("<mark>{}</mark>").format(word[0])]
             at = word.end()
