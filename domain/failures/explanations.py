@@ -260,8 +260,6 @@ _TAKES_BACK = (
 _REAL = (
     r"(?:the (?:real|actual|true) (?:root )?|actually,? the (?:root )?)(?:cause|issue|problem|reason|culprit|bug|fix)\b"
 )
-TAKEN_BACK = rf"{_BUT}(?:{_TAKES_BACK}|{_REAL})"
-"""How begins, ignoring case, a sentence that says that what was said before is not so, or what is so instead."""
 _DENIES = patterns.compile(_BUT + _TAKES_BACK, patterns.I)
 """How begins a sentence that says that what was said before is not so."""
 _REVISES = patterns.compile(

@@ -15,7 +15,6 @@ import msgspec
 
 from memctl.domain.events.facts import DecisionKind
 from memctl.domain.failures.explanations import guesses, links, sentences
-from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import says_done, says_words
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
@@ -96,9 +95,7 @@ MODEL = msgspec.json.decode(FILE.read_bytes(), type=_Model)
 @remembered(128, longest=16_384)
 def found_in(answer: str) -> tuple[Finding, ...]:
     """What an answer says that is worth keeping, in its own words and order."""
-    causes = [each.text for each in causes_in(answer)]
-    passages = [each for each in passages_in(answer) if not any(cause in each.text for cause in causes)]
-    likely = ((each.text, chance(each)) for each in passages)
+    likely = ((each.text, chance(each)) for each in passages_in(answer))
     return best_of((_finding(text, chance) for text, chance in likely if chance >= LEAST), MOST)
 
 

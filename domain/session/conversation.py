@@ -61,8 +61,8 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
-_MOST_MADE, MOST_TURNS = 2_000, 24
-"""Names of a session's own that are remembered, and turns of a task whose reports are."""
+_MOST_FILES, MOST_TURNS = 2_000, 24
+"""Files of a plan that are remembered, and turns of a task whose reports are."""
 
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
@@ -83,7 +83,7 @@ class OpenPlan:
     def goes_on(self, path: str) -> bool:
         """Whether the work is still as planned, now that a file is changed: not if the file was changed for the plan,
         and the user has spoken since. Then the user wants it otherwise."""
-        if len(self.files) < _MOST_MADE:
+        if len(self.files) < _MOST_FILES:
             self.files.setdefault(path, False)
         return not self.files.get(path, False)
 
@@ -111,8 +111,6 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
-        self.made: set[str] = set()
-        """Names that its edits were the first to write: what it says of them alone is of its own unfinished work."""
         self._plan: OpenPlan | None = None
         """The plan that was last to be carried out."""
         self.speaker = "user"
@@ -410,12 +408,10 @@ class Conversation:
         if episode is not None and location != episode.location and (more := with_place(episode.elsewhere, location)):
             episode.elsewhere, episode.dirty = more, True
 
-    def worked_on(self, placed: OrderedEvent, path: str, new: Iterable[str] = ()) -> None:
+    def worked_on(self, placed: OrderedEvent, path: str) -> None:
         turn = self._turn_of(placed)
         if turn is not self._turn:
             return
-        if len(self.made) < _MOST_MADE:
-            self.made.update(new)
         if self._plan is not None and not self._plan.goes_on(path):
             self._plan = None
         if turn is not None and path not in turn.files:

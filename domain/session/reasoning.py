@@ -1,11 +1,10 @@
-"""What was settled: causes and decisions read out of words, and what was stated of hypotheses and discoveries."""
+"""What was settled: what was stated of hypotheses, decisions and discoveries, and claims that a processor read."""
 
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent
-from memctl.domain.events.fact_builder import FactBuilder, span_of
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote, quote_hash
-from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.events.processor_events import InsightExtracted, OfEpisode, StrategyDistilled
 from memctl.domain.events.statements import (
     DecisionMade,
@@ -19,11 +18,10 @@ from memctl.domain.events.statements import (
 )
 from memctl.domain.language.claims import rests_on_quote, stated, vetoed
 from memctl.domain.language.decisions import Decision
-from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of, names_in
+from memctl.domain.language.hypotheses import CONFIRMED, Hypotheses, Status, key_of
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
-from memctl.domain.support.literals import mentions
 from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, by_actor, member_of
 
 _SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Provenance.TOOL}
@@ -46,18 +44,6 @@ class Reasoning:
         self._scheduled = scheduled
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
-
-    def responded(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
-        """The agent said something."""
-        if seen.subagent or seen.kind == "thinking" or not mentions(seen.text, HINTS):
-            return
-        self._follow()
-        for cause in causes_in(seen.text):
-            if (names := names_in(cause.text)) and names <= self._talk.made:
-                continue
-            span = span_of(placed, seen.text, cause.start, cause.end)
-            found = Decision(cause.text, "", span.start, span.end)
-            self._talk.decided(placed, span, found, Provenance.AGENT, kind="cause")
 
     def stated(self, placed: OrderedEvent, seen: Statement) -> None:
         """A person or an agent recorded something of the session's work."""

@@ -233,7 +233,6 @@ class StreamFacts:
                 self._work.responded(placed, seen.text, thought=seen.kind == "thinking")
                 if seen.kind == "text":
                     self._conversation.answered(placed, seen)
-                self._reasoning.responded(placed, seen)
             case PromptSubmitted():
                 if not self._queued.said_before(seen):
                     self._prompted(placed, seen)

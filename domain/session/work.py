@@ -285,8 +285,7 @@ class Work:
             names = symbols_in(change.path, change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
-            new = set(names).difference(symbols_in(change.path, change.before))
-            self._talk.worked_on(placed, change.path, (*new, change.path.rpartition("/")[2]) if change.created else new)
+            self._talk.worked_on(placed, change.path)
             if episode is not None:
                 base = self._assert.top
                 scratch = is_scratch(joined(base, change.path), base)

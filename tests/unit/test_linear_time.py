@@ -25,7 +25,6 @@ from text_functions import TextFunction, text_functions
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.met_errors import error_lines
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
 from memctl.domain.support import patterns
@@ -55,7 +54,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "account_of": lambda text: account_of(text, 1_000),
     "errors_in": lambda text: errors_in(text, "make test", failed=True, exit_code=1),
     "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
-    "causes_in": causes_in,
     "imports_in": lambda text: imports_in("a.py", text),
     "manifest_in": lambda text: manifest_in("go.mod", text),
     "manifest_in_toml": lambda text: manifest_in("pyproject.toml", text),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,11 +16,9 @@ from session_events import facts_of
 from memctl.domain.events.command import BadCommand, commands, read_command
 from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.events.facts import (
-    DecisionTaken,
     Discovered,
     Episode,
     EpisodeDecision,
-    HypothesisMoved,
     Summarized,
     TaskClosed,
     TaskOpened,
@@ -44,7 +43,7 @@ from memctl.domain.events.statements import (
 )
 from memctl.domain.language.decisions import Asked, decisions_in_answers
 from memctl.domain.language.findings import MODEL, MOST, Finding, Passage, best_of, chance, found_in
-from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
+from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, key_of
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.work_commands import (
     CompleteTask,
@@ -98,137 +97,6 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
 
 
 # --- reading ---
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            "**Root cause:** `total` is computed before the rows are loaded.",
-            "`total` is computed before the rows are loaded",
-        ),
-        (
-            "I found the bug: the default timeout is zero, which means to wait for ever.",
-            "the default timeout is zero, which means to wait for ever",
-        ),
-        (
-            "Done.\n\n### The Bug\n\nRows that were added **before a save** of the ledger were never counted. More.",
-            "Rows that were added before a save of the ledger were never counted",
-        ),
-        (
-            "1. **Why the export fails there:** Its lock file is opened with a flag that only POSIX systems know.",
-            "Its lock file is opened with a flag that only POSIX systems know",
-        ),
-        (
-            "**That is the change that caused the bug.** `total` is computed before the rows are loaded.",
-            "`total` is computed before the rows are loaded",
-        ),
-        (
-            "Found it: a stale lock. The exporter never removes it when it is killed. Let me look.",
-            "a stale lock. The exporter never removes it when it is killed",
-        ),
-        (
-            "Root cause: the exporter divides by the rows. Let me mend that.",
-            "the exporter divides by the rows",
-        ),
-        (
-            "## Root cause & fate\n\nThe proxy drops the cookie. Its list of allowed hosts lacks the new one. So it.",
-            "The proxy drops the cookie. Its list of allowed hosts lacks the new one",
-        ),
-        (
-            "**Problem**: The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
-            " The exporter does not know that flag and ends with code 1. The fix: drop it.",
-            "The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
-            " The exporter does not know that flag and ends with code 1",
-        ),
-        (
-            "**Problem**: The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
-            " The fix drops that flag from the exporter.",
-            "The exporter was started with `--skip-checks`, a flag of the importer, in write mode",
-        ),
-    ],
-)
-def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: str) -> None:
-    [found] = causes_in(words)
-    assert found.text == said
-    assert said in words[found.start : found.end + 1].replace("**", "")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Let me check if the issue is that the file is missing from the index.",
-        "The issue is that the Edit tool does not match the tabs of this file.",
-        "Found it. Let me read the file around that line to understand the context.",
-        "Found it. The default timeout is zero, which means to wait for ever.",
-        "Is the problem that the exporter divides by the number of rows?",
-        "The user says the problem is bad.",
-        "```\n# The root cause is that somebody wrote this into a comment of code\n```",
-        "The issue is probably that the exporter divides by the number of rows.",
-        "I suspect the session cookie is dropped by the proxy before it reaches us.",
-        "**Bug fix:** The exporter now divides by the number of rows that are not empty.",
-        "**Possible cause:** The exporter divides by the number of rows, also where there are none.",
-        "### Problem\n\n- The exporter divides by the number of rows\n- and the rows may be none",
-        "### The bug\n\nWhen the agent works and the user commits:\n\n1. The first hook runs.",
-        "**Is this a problem?** The transcript already contains everything from the start to the commit.",
-        "```\n# Problem\nThe exporter divides by the number of rows in this example.\n```",
-        "**Root cause:** my edit of the exporter left the loop without a condition to end on.",
-        "Found it: the exporter divides by the number of rows. Wait, that's not it, the rows are never none.",
-        "Root cause: the exporter divides by the number of rows.\n\nYou're right, the rows are never none.",
-        "Root cause: the exporter that divides by the number of rows —\n\nsee below.",
-        "Found it: the exporter divides by the number of rows, and with the guard it now passes.",
-        "Root cause: this is not the same bug as the one with the number of rows.",
-        "**Issue mapping:** All locations of an issue that name the old file are mapped to the new one.",
-        "**Problem:** The exporter breaks because the settings hold raw rows — expected collateral, not a bug to mend.",
-        "**Root cause:** `map.go` renders the value as the settings have it, which works as designed.",
-        "Root cause: the first run failed since the server of `map.go` was not up when it asked.",
-        "**Why it broke:** CI `Lint` failed on `map.go` because the linter wanted its imports in order.",
-        "**Why it has not failed yet:** Test fixtures hold fake keys that match the wrong validator.",
-    ],
-)
-def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:
-    assert causes_in(words) == []
-
-
-@pytest.mark.parametrize(
-    "cause",
-    [
-        "the guard of `map.go` does not work as expected where there are no rows",
-        "`map.go` leaves out empty rows by design, so the exporter divides by zero",
-        "the last job of `release.yml` uses a cache that an earlier one has emptied",
-    ],
-)
-def test_what_is_meant_so_and_breaks_something_else_is_a_cause(cause: str) -> None:
-    assert [each.text for each in causes_in(f"Root cause: {cause}.")] == [cause]
-
-
-def test_the_cause_that_takes_back_another_stays() -> None:
-    first, other = "the exporter divides by the number of rows", "the same rows are counted twice by the loader"
-    [cause] = causes_in(f"Found it: {first}.\n\nActually, the root cause is that {other}.")
-    assert cause.text == other
-    assert causes_in(f"Found it: {first}. But the real root cause lies elsewhere.") == []
-
-
-def test_a_cause_of_what_the_session_itself_began_to_write_is_its_own_unfinished_work() -> None:
-    call = ToolCalled(
-        tool="Edit",
-        call="c1",
-        input={
-            "file_path": "/home/dana/ledger/sum.py",
-            "old_string": "x = 1",
-            "new_string": "def add_rows():\n    x = 1",
-        },
-    )
-    said = "**Bug:** `{}` is called before the rows are loaded, so it adds up nothing."
-    own, others = (ResponseReceived(text=said.format(name), kind="text") for name in ("add_rows", "load_ledger"))
-    edited = ToolReturned(tool="Edit", call="c1", text="ok")
-    assert memory(history(ASK, call, edited, own)).decisions == ()
-    assert len(memory(history(ASK, call, edited, others)).decisions) == 1
-
-
-def test_in_thoughts_no_cause_is_found() -> None:
-    thought = ResponseReceived(text="The root cause is that the lock is taken twice by one thread.", kind="thinking")
-    assert memory(history(ASK, thought)).decisions == ()
 
 
 def test_what_an_agent_says_of_its_way_is_no_decision() -> None:
@@ -678,23 +546,30 @@ def test_open_hypotheses_stay_few_and_their_confidence_never_falls_unless_reject
     assert len(held.open) <= OPEN
 
 
-def test_a_confirmed_hypothesis_and_a_cause_that_was_found_become_decisions_and_a_rejected_one_leaves() -> None:
+def test_a_confirmed_hypothesis_becomes_a_decision_and_a_rejected_one_leaves() -> None:
     text = "the exporter divides by the number of rows"
     proposed = HypothesisProposed(text=text, confidence=0.8)
     assert [held.text for held in memory(history(ASK, proposed)).hypotheses] == [text]
     confirmed = HypothesisUpdated(hypothesis=key_of(text), text=text, status="confirmed", confidence=CONFIRMED)
-    said = ResponseReceived(text=f"Root cause: {text}.")
-    for row in (memory(history(ASK, proposed, confirmed)), memory(history(ASK, said))):
-        assert row.hypotheses == ()
-        assert [(d.text, d.kind, d.said_by) for d in row.decisions] == [(text, "cause", "agent")]
+    row = memory(history(ASK, proposed, confirmed))
+    assert row.hypotheses == ()
+    assert [(d.text, d.kind, d.said_by) for d in row.decisions] == [(text, "cause", "agent")]
     rejected = HypothesisUpdated(hypothesis=key_of(text), text=text, status="rejected")
     assert memory(history(ASK, proposed, rejected)).hypotheses == ()
 
 
-def test_a_subagents_words_and_memctls_own_tell_nothing() -> None:
-    cause = "Root cause: the exporter divides by the number of rows."
-    events = history(ASK, ResponseReceived(text=cause, subagent="a1"), ResponseReceived(text=cause, injected=True))
-    assert not [fact for fact in derive(STREAM, events).drain() if isinstance(fact, HypothesisMoved | DecisionTaken)]
+def test_a_cause_that_is_the_problem_is_no_decision_beside_it() -> None:
+    cause = "the loader drops `total` before the rows are read"
+    confirmed = HypothesisUpdated(hypothesis=key_of(cause), text=cause, status="confirmed", confidence=CONFIRMED)
+    facts = derive(STREAM, history(ASK, HypothesisProposed(text=cause), confirmed)).drain()
+    episode = [fact for fact in facts if isinstance(fact, Episode)][-1]
+    assert (episode.problem, episode.decisions) == (cause, ())
+
+
+@pytest.mark.parametrize("whose", [{"subagent": "a1"}, {"injected": True}, {"kind": "thinking"}])
+def test_a_subagents_words_memctls_own_and_thoughts_settle_nothing(whose: dict[str, Any]) -> None:
+    assert settled(QUESTION, *LOOKED, ResponseReceived(text=FOUND)) == [f"Found: {FOUND}"]
+    assert settled(QUESTION, *LOOKED, ResponseReceived(text=FOUND, **whose)) == []
 
 
 def test_another_task_begins_without_the_hypotheses_of_the_one_before() -> None:

@@ -1041,15 +1041,6 @@ def test_an_error_that_nothing_resolved_is_no_gotcha() -> None:
     assert only(facts_of(session.events), Episode)[-1].gotchas == ()
 
 
-def test_a_cause_that_is_the_problem_is_no_decision_beside_it() -> None:
-    session = Session()
-    session.user("Fix the build.")
-    session.says("Root cause: the loader drops `total` before the rows are read.")
-    episode = only(facts_of(session.events), Episode)[-1]
-    assert episode.problem == "the loader drops `total` before the rows are read"
-    assert episode.decisions == ()
-
-
 def test_a_line_that_was_cut_away_is_not_said_to_be_removed() -> None:
     long = "\n".join(f"line{number} := total" for number in range(60))
     session = Session()
