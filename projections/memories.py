@@ -55,7 +55,7 @@ Input = (
 CORRECTED = "corrected by the user's next words"
 """What a turn came to whose answer the user did not let stand."""
 
-DECIDED, EPISODE = 3_600, 5_000
+DECIDED, EPISODE = 5_600, 7_200
 """Characters of what each origin decided in a piece of work, and of what is shown of it."""
 
 KINDS: dict[type[Any], MemoryKind] = {
@@ -201,7 +201,8 @@ def _decided(decisions: tuple[EpisodeDecision, ...]) -> Iterator[str]:
     for each in decisions:
         if left[each.said_by] > 0:
             said = f"{'Cause: ' if each.kind == 'cause' else ''}{' '.join(each.text.split())}"
-            yield f"Decided ({words_to_all(each.said_by)}): {clipped(said, left[each.said_by])}"
+            how = "Said" if each.kind == "finding" else "Decided"
+            yield f"{how} ({words_to_all(each.said_by)}): {clipped(said, left[each.said_by])}"
             left[each.said_by] -= len(said)
 
 

@@ -236,13 +236,18 @@ def events(as_json: bool) -> None:
 
 
 def print_results(results: Sequence[Found]) -> None:
-    """What was found; a line each where nothing of it is likely."""
-    if results[:1] and results[0].class_ == "none":
-        click.echo("Nothing here is sure or likely: these only came nearest.")
-        print_nearest(results)
-    else:
-        for each in results:
-            print_found(each)
+    """What was found; where nothing of it is likely, the first with what they say, and a line each of the others."""
+    none = results[:1] and results[0].class_ == "none"
+    if none:
+        click.echo("Nothing here is sure or likely: these only came nearest.\n")
+    for each in results[:FEWEST] if none else results:
+        print_found(each)
+    if none:
+        print_nearest(results[FEWEST:])
+
+
+FEWEST = 3
+"""Results that are shown with what they say however weak they are, as in the viewer."""
 
 
 def print_nearest(results: Sequence[Found]) -> None:

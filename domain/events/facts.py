@@ -497,7 +497,8 @@ class Pivot(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
-DecisionKind = Literal["choice", "cause"]
+DecisionKind = Literal["choice", "cause", "finding"]
+"""What was chosen, what had been wrong, or what an answer says that is worth keeping and is neither."""
 
 
 class EpisodeDecision(msgspec.Struct, frozen=True, omit_defaults=True):

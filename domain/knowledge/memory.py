@@ -38,7 +38,7 @@ SHORTEST = 10
 """Characters (a Hangul syllable counts twice) below which a candidate is dropped."""
 
 LEAST_IMPORTANCE = 0.2
-TITLE, GIST, TEXT, SEARCH = 120, 480, 2000, 7000
+TITLE, GIST, TEXT, SEARCH = 120, 480, 2000, 9000
 """Characters of a memory's title, of the chunk that is embedded, of what is shown, and of what is indexed."""
 
 SAYS_MUCH = 400

@@ -29,7 +29,7 @@ from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.commits import settled_by
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
-from memctl.domain.language.findings import best_of, found_in
+from memctl.domain.language.findings import found_in_work
 from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompt_origin import is_typed, own_word
 from memctl.domain.language.prompts import (
@@ -62,7 +62,7 @@ LONGEST_TEXT = 8_000
 
 
 _MOST_FILES, MOST_TURNS = 2_000, 24
-"""Files of a plan that are remembered, and turns of a task whose reports are."""
+"""Files of a plan that are remembered, and turns of a task whose reports are: the last ones."""
 
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
@@ -389,8 +389,8 @@ class Conversation:
             if not turn.answers and concedes(text):
                 self._correct(self._turn_before)
             turn.answered(AnswerGiven(text, span, seen.message))
-            if turn not in self._turns and len(self._turns) < MOST_TURNS:
-                self._turns.append(turn)
+            if turn not in self._turns:
+                self._turns = [*self._turns[1 - MOST_TURNS :], turn]
         if (episode := self.episode_of(placed)) is not None:
             episode.said(seen.text, span)
             episode.touch(placed.when)
@@ -544,13 +544,15 @@ class Conversation:
         says of it where it changed a file and the user let that stand; and what it found."""
         plan, stands = self._plan, [turn for turn in self._turns if not turn.corrected]
         planned = points_of(plan.text) if plan is not None and plan.files and plan.episode == episode.id else ()
-        found = best_of(finding for turn in stands for finding in found_in(turn.report))
+        found = found_in_work([turn.report for turn in stands])
         of_work = [each for each in found if each.of_work and episode.files]
         episode.awaiting = (
             *(EpisodeDecision(clipped(each.text, DECISION)) for each in planned),
             *(EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in of_work),
         )
-        episode.findings = tuple(EpisodeDecision(clipped(each.text, DECISION)) for each in found if not each.of_work)
+        episode.findings = tuple(
+            EpisodeDecision(clipped(each.text, DECISION), kind=each.kind) for each in found if not each.of_work
+        )
 
     def _correct(self, turn: OpenTurn | None) -> None:
         """What a turn came to was not let stand. One that only asked, or came to nothing, has nothing to correct."""

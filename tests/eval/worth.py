@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -45,10 +46,12 @@ def labelled(data: Data) -> list[Labelled]:
 def passages_of(data: Data) -> Iterator[tuple[Passage, str]]:
     """Those of the last words of each turn, with its project."""
     for facts in data.facts.values():
-        for fact in facts:
-            if isinstance(fact, Turn) and fact.answer:
-                for passage in findings.passages_in(fact.answer):
-                    yield passage, project_name(fact.location)
+        turns = {fact.id: fact for fact in facts if isinstance(fact, Turn) and fact.answer}
+        later = Counter(turn.task for turn in turns.values())
+        for turn in sorted(turns.values(), key=lambda turn: turn.occurred_at):
+            later[turn.task] -= 1
+            for passage in findings.passages_in(turn.answer):
+                yield passage._replace(later=later[turn.task]), project_name(turn.location)
 
 
 def counted(pairs: Sequence[tuple[float, bool]]) -> str:
