@@ -585,6 +585,8 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
         return passage_of(row.text, question.query[:_LONGEST], PASSAGE, prompts)
     if len(row.text) <= ANSWER:
         return row.text
+    if row.kind == "episode":
+        return answering.lines(row.text, weight, room) or clipped(row.text, room)
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.text,)
     if row.kind == "turn":
         said = [events[span.event].payload for span in row.evidence if span.event in events]

@@ -126,6 +126,27 @@ def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int, room:
     return max(reversed(found), key=lambda each: each.held, default=Passage("", 0.0))
 
 
+def lines(text: str, weight: Mapping[str, float], room: int) -> str:
+    """The lines of a list that hold of a question what no other of them holds, in their order, and what stands before
+    as far as there is room: each says something by itself, wherever the next one stands."""
+    found = {at: (line, frozenset(tokens(line))) for at, line in enumerate(text[:LOOKED_AT].splitlines())}
+    chosen: dict[int, str] = {}
+    held: set[str] = set()
+    while left := {at: words - held for at, (_, words) in found.items() if at not in chosen}:
+        best = max(left, key=lambda at: (_held(left[at], weight) + AGAIN * _held(found[at][1], weight), -at))
+        if not _held(left[best], weight):
+            break
+        held |= left[best]
+        if not chosen or len(found[best][0]) < room:
+            chosen[best] = clipped(found[best][0], room)
+            room -= len(found[best][0]) + 1
+    for at, (line, _) in found.items() if chosen else ():
+        if at not in chosen and len(line) < room:
+            chosen[at] = line
+            room -= len(line) + 1
+    return "\n".join(chosen[at] for at in sorted(chosen))
+
+
 def _of_side(said: Said, weight: Mapping[str, float], most: int, whole: int) -> Passage:
     best, begin, end = 0.0, 0, 0
     for first, (sentence, words) in enumerate(said):

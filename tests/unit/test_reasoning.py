@@ -42,7 +42,17 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.domain.language.decisions import Asked, decisions_in_answers
-from memctl.domain.language.findings import MODEL, MOST, Finding, Passage, best_of, chance, found_in
+from memctl.domain.language.findings import (
+    LEAST,
+    MODEL,
+    MOST,
+    MOST_OF_WORK,
+    Passage,
+    chance,
+    found_in,
+    found_in_work,
+    passages_in,
+)
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, key_of
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.work_commands import (
@@ -449,9 +459,9 @@ FOUND = "`export.py` writes no header, since the bank's import takes the first l
 @pytest.mark.parametrize(
     ("payloads", "kept"),
     [
-        ([QUESTION, *LOOKED, ResponseReceived(text=FOUND)], [f"Found: {FOUND}"]),
+        ([QUESTION, *LOOKED, ResponseReceived(text=FOUND)], [FOUND]),
         ([QUESTION, *LOOKED, ResponseReceived(text=FOUND), PromptSubmitted(text="no, that's wrong, look again")], []),
-        ([PromptSubmitted(text="Review the export."), *LOOKED, ResponseReceived(text=FOUND)], [f"Found: {FOUND}"]),
+        ([PromptSubmitted(text="Review the export."), *LOOKED, ResponseReceived(text=FOUND)], [FOUND]),
     ],
 )
 def test_what_an_answer_says_is_found_unless_the_user_finds_fault(payloads: list[Payload], kept: list[str]) -> None:
@@ -462,8 +472,8 @@ def test_what_work_finds_holds_by_itself_and_what_it_did_or_mended_once_it_came_
     did = "Added `number` to the rows so that two of one day keep their places."
     was = "The cause is that `rows.py` sorts by dates only."
     edit, report = worked(committed=False)[:2], ResponseReceived(text=f"{FOUND}\n\n{did}\n\n{was}")
-    assert settled(ASK, *edit, report) == [f"Found: {FOUND}"]
-    assert settled(ASK, *edit, *TESTED, report) == [f"Done: {did}", was, f"Found: {FOUND}"]
+    assert settled(ASK, *edit, report) == [FOUND]
+    assert settled(ASK, *edit, *TESTED, report) == [f"Done: {did}", was, FOUND]
 
 
 def test_work_came_to_good_once_a_check_of_the_projects_own_passed_or_the_user_left() -> None:
@@ -568,7 +578,7 @@ def test_a_cause_that_is_the_problem_is_no_decision_beside_it() -> None:
 
 @pytest.mark.parametrize("whose", [{"subagent": "a1"}, {"injected": True}, {"kind": "thinking"}])
 def test_a_subagents_words_memctls_own_and_thoughts_settle_nothing(whose: dict[str, Any]) -> None:
-    assert settled(QUESTION, *LOOKED, ResponseReceived(text=FOUND)) == [f"Found: {FOUND}"]
+    assert settled(QUESTION, *LOOKED, ResponseReceived(text=FOUND)) == [FOUND]
     assert settled(QUESTION, *LOOKED, ResponseReceived(text=FOUND, **whose)) == []
 
 
@@ -729,7 +739,7 @@ def test_a_task_that_is_stated_again_in_other_words_is_counted_once() -> None:
         ("`Pool.close` does not wait for connections that are in use: it only marks what is open at that time.", 1),
         ("The lock file is kept on purpose, so that a second worker never takes over what the first one has begun.", 1),
         ("`Pool.close` does not wait.", 0),  # says too little
-        ("I looked at `Pool.close` and it does not wait for connections that are in use at that time.", 0),
+        ("I looked at `Pool.close` and it does not wait for connections in use.", 0),
         ("Perhaps `Pool.close` does not wait for connections that are in use: it only marks what is open.", 0),
         ("Does `Pool.close` not wait for the connections that are in use, because it only marks what is open?", 0),
         ("The pool is opened by the first worker that needs it.", 0),  # neither why nor in contrast to what
@@ -744,23 +754,58 @@ def test_a_short_list_is_one_finding_with_what_it_is_of_and_a_long_one_several()
     points = ["Takes twelve digits", "This prevents that longer ones are taken in part"]
     whole = "The pattern in `ids.py`: Takes twelve digits; This prevents that longer ones are taken in part"
     head = "**The pattern** in `ids.py`:"
-    assert [each.text for each in found_in("\n".join((head, *(f"- {each}" for each in points))))] == [f"Found: {whole}"]
+    assert [each.text for each in found_in("\n".join((head, *(f"- {each}" for each in points))))] == [whole]
     many = [f"`Part{n}` is read {'with all that follows it ' * 4}because part {n} is short" for n in range(9)]
-    found = found_in("\n".join((head, *(f"- {each}" for each in many))))
-    assert [each.text for each in found] == [f"Found: {each}" for each in many[:MOST]]  # the likeliest stand first
+    found = found_in_work(["\n".join((head, *(f"- {each}" for each in many)))])
+    assert [each.text for each in found] == [f"The pattern in `ids.py`: {each}" for each in many[:MOST]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "under"),
+    [
+        (["## Why it waits", "", FOUND], "Why it waits"),
+        (["**Why it waits**", FOUND], "Why it waits"),
+        (["## Summary", FOUND], ""),  # a word alone names no subject
+        (["## Why it waits", "## Summary", FOUND], ""),
+        (["## " + "Why it waits " * 8, FOUND], ""),
+        (["What the bank wants:", f"- {FOUND}", *(f"- {FOUND} {n}" for n in range(9))], "What the bank wants"),
+    ],
+)
+def test_a_finding_says_what_it_stands_under(lines: list[str], under: str) -> None:
+    found = next(each for each in passages_in("\n".join(lines)) if each.text == FOUND)
+    assert found.under == under
+    assert f"{under}: {FOUND}" * bool(under) in found_in("\n".join(lines))[-1 if len(lines) < 9 else 0].text
+
+
+def reason(number: int) -> str:
+    return f"`Part{number}` is read with all that follows it, because part {number} is short."
 
 
 def test_the_likeliest_findings_of_a_piece_of_work_are_kept_in_their_order() -> None:
-    found = [Finding(f"{n}", "choice", of_work=False, chance=n % 5 / 10) for n in range(10)]
-    again = [each._replace(chance=each.chance + 0.01) for each in found]
-    assert [each.text for each in best_of([*found, *again], 4)] == ["3", "4", "8", "9"]
+    answers = ["\n\n".join(reason(at * 10 + n + 10) for n in range(MOST + 3)) for at in range(MOST_OF_WORK // MOST + 2)]
+    found = [each.text for each in found_in_work(answers)]
+    assert len(found) == MOST_OF_WORK
+    assert found == sorted(found)
+    assert {reason(each + 10 * len(answers)) for each in range(MOST)} < set(found)
+    assert sum(text in answers[0] for text in found) < MOST
+    assert found_in_work([answers[0], answers[0]]) == found_in_work(answers[:1])
+
+
+def test_what_the_work_went_on_from_is_worth_it_less_often() -> None:
+    likely = Passage(reason(1), leads_on=False, place=0)
+    assert [chance(likely._replace(later=n)) for n in range(7)] == sorted(
+        (chance(likely._replace(later=n)) for n in range(7)), reverse=True
+    )
+    short = next(text for n in range(99) if LEAST <= chance(likely._replace(text=(text := reason(1)[: 99 - n]))) < 0.45)
+    assert [each.text for each in found_in_work([short])] == [short]
+    assert found_in_work([short, *[reason(2)] * 5]) == found_in_work([reason(2)])
 
 
 @given(st.text(), st.floats(0, 1))
 def test_a_longer_reason_is_never_less_likely_worth_keeping(text: str, place: float) -> None:
     passage = Passage(f"{text} `x` is so because of it", leads_on=False, place=place)
     longer = passage._replace(text=f"{passage.text} and of what stands behind it")
-    assert chance(passage) == 0 or chance(passage) < chance(longer) or chance(longer) == 1
+    assert chance(passage) == 0 or chance(passage) < chance(longer) or chance(longer) == chance(passage) > 0.99
 
 
 def test_what_had_been_wrong_is_a_cause_only_where_something_says_of_what() -> None:
@@ -769,7 +814,7 @@ def test_what_had_been_wrong_is_a_cause_only_where_something_says_of_what() -> N
         "The error handling in `Pool.close` does not wait for connections that are in use at that time.",
     ]
     found = [found_in(each)[0] for each in answers]
-    assert [(each.kind, each.of_work) for each in found] == [("cause", True), ("choice", True)]
+    assert [(each.kind, each.of_work) for each in found] == [("cause", True), ("finding", True)]
     assert found[0].text == answers[0]
 
 
