@@ -136,7 +136,6 @@ _LIMITS = (
     # Who waits for a lock reads afterwards what its holder wrote: an append the tombstones, for one.
     ("default_transaction_isolation", "read committed"),
     ("idle_in_transaction_session_timeout", "60s"),
-    ("lock_timeout", f"{LOCK_TIMEOUT_S * 1000:.0f}"),
     ("synchronous_commit", "on"),
     ("timezone", "UTC"),
 )
@@ -206,7 +205,8 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
         )
         *_, pid = single_row(
             connection,
-            f"{_SET}set_config('statement_timeout', '{statement_timeout_ms}', false), pg_backend_pid()".encode(),
+            f"{_SET}set_config('lock_timeout', '{LOCK_TIMEOUT_S * 1000:.0f}', false),"
+            f" set_config('statement_timeout', '{statement_timeout_ms}', false), pg_backend_pid()".encode(),
         )
         if pid != connection.info.backend_pid:  # a pooler's own number
             _refuse_transaction_pooling(connection, url)
