@@ -204,6 +204,7 @@ def test_a_session_whose_fold_ends_its_guard_too_is_set_aside_by_the_third_that_
         with memctl(*arguments, environment=environment, log=tmp_path / f"{number}.log", script=script) as process:
             assert process.wait(60) != 0
             assert letters(log) == []
+        log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
     with memctl(*arguments, environment=environment, log=tmp_path / "last.log", script=script):
         until(lambda: all_read(log))
         until(lambda: tried_apart(log), "the trial of what a guard before this one set aside")
