@@ -36,8 +36,8 @@ FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 SETTLED = 32
 """Decisions of an episode, with what its work came to."""
 
-DECISION = 500
-"""Characters of a decision: a question with what was answered, or a cause."""
+DECISION = 700
+"""Characters of a decision: a question with what was answered, what a commit says, or a finding."""
 
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy."""
