@@ -623,16 +623,19 @@ def test_what_aider_is_asked_while_saving_is_off_is_not_kept_then_nor_later(
         with IngestWriter(settings) as writer:
             ingest(writer, [history], policy=CapturePolicy(settings))
 
+    def chat(began: float) -> None:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began))
+        with history.open("a") as file:
+            file.write(f"\n# aider chat started at {stamp}\n\n> Aider v0.86.1  \n\n")
+
     with monkeypatch.context() as there:
         there.setenv("TZ", zone)
         time.tzset()
-        history.write_text(f"\n# aider chat started at {time.strftime('%Y-%m-%d %H:%M:%S')}\n\n> Aider v0.86.1  \n\n")
+        chat(time.time())
         ask("What is kept of this?")
         switch(settings.data_dir, False)
         ask("And of this, between us?")
-        began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + 1))
-        with history.open("a") as file:
-            file.write(f"\n# aider chat started at {began}\n\n> Aider v0.86.1  \n\n")
+        chat(time.time() + 3600)  # by a clock that is ahead: its time alone would not keep it from being read
         ask("And of this chat, between us?")
         switch(settings.data_dir, True)
         ask("And of this, for all?")
