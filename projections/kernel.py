@@ -7,6 +7,8 @@ The annotation of the second parameter is the subscription: fact classes, `Recor
 recorded, `Changed[Row]` for the rows of another projection of stage 2. `None` in means the row is absent, `None` out
 deletes it. The function's name is the projection's name; modules of this package are discovered, none is listed.
 
+A fold of stage 2 whose inputs go to several rows each may take the row's `key` as a third parameter.
+
 In stage 1, where facts come by the million, a fold may take all that a batch has for its row at once, as
 `facts: Sequence[NoteKept | NoteDropped]`; in how many pieces they come must change nothing.
 """
@@ -74,7 +76,7 @@ class Projection(msgspec.Struct, Generic[R], frozen=True):
     stage: Stage
     row: type[R]
     key: Callable[[Any], Keys]
-    fold: Callable[[Any, Any], R | None]
+    fold: Callable[..., R | None]
     facts: frozenset[type[Fact]]
     recorded: frozenset[type[Payload]]
     upstream: frozenset[type[Any]]
@@ -87,11 +89,14 @@ class Projection(msgspec.Struct, Generic[R], frozen=True):
     """No two inputs go to one row (stage 2 only): a rebuild deals out what it reads, and keeps no row waiting."""
     same_key: bool = False
     """Rows that it reads go to the row of their own key (stage 2 only): one shard folds both."""
+    keyed: bool = False
+    """The fold takes the row's key too (stage 2 only)."""
     indexed_texts: tuple[tuple[str, ...], ...] = ()
     """Of each index the fields that hold a text of any length, where it has such."""
 
-    def __call__(self, row: R | None, item: Any) -> R | None:
-        return self.fold(row, item)
+    def __call__(self, row: R | None, item: Any, key: str = "") -> R | None:
+        """The row under `key` with one input folded in."""
+        return self.fold(row, item, key) if self.keyed else self.fold(row, item)
 
     def folded(self, row: R | None, facts: Sequence[Fact]) -> R | None:
         """The row after these facts."""
@@ -138,18 +143,18 @@ def projection(
     indexes: tuple[tuple[str, ...], ...] = (),
     one_to_one: bool = False,
     same_key: bool = False,
-) -> Callable[[Callable[[Any, Any], R | None]], Projection[R]]:
+) -> Callable[[Callable[..., R | None]], Projection[R]]:
     """Make a fold a projection, registered under its own name.
 
-    `one_to_one`: each input has a row of its own, which makes a large read model of stage 2 quicker to rebuild.
+    `one_to_one`: each input has a row or rows of its own, which makes a large read model of stage 2 quicker to rebuild.
     `same_key`: each row that it reads goes to the row of the same key, so that no other shard has to hear of it.
     """
 
-    def register(fold: Callable[[Any, Any], R | None]) -> Projection[R]:
+    def register(fold: Callable[..., R | None]) -> Projection[R]:
         name = fold.__name__
         if name in _register:
             raise ValueError(f"projection {name!r} is registered twice")
-        parameter = list(inspect.signature(fold).parameters)[1]
+        _, parameter, *others = inspect.signature(fold).parameters
         hints = typing.get_type_hints(fold, include_extras=False)
         at_once = typing.get_origin(hints[parameter]) is Sequence
         members = typing.get_args(hints[parameter])[0] if at_once else hints[parameter]
@@ -161,12 +166,14 @@ def projection(
         for fact in facts:
             if stage == 2 and not issubclass(fact, Identified):
                 raise TypeError(f"projection {name!r}: stage 2 folds facts that have an id; {fact.__name__} has none")
+        if others not in ([], ["key"]) or (others and stage == 1):
+            raise ValueError(f"projection {name!r}: a fold takes a row, an input and, in stage 2, `key`")
         doc = (fold.__doc__ or "").strip()
         kinds = typing.get_type_hints(row) if indexes else {}
         texts = (tuple(field for field in fields if kinds[field] is str) for fields in indexes)
         _register[name] = made = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
-            same_key, tuple(dict.fromkeys(fields for fields in texts if fields)),
+            same_key, bool(others), tuple(dict.fromkeys(fields for fields in texts if fields)),
         )  # fmt: skip
         stored_facts.cache_clear()
         folded_as_recorded.cache_clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import servers
@@ -57,14 +57,20 @@ def history() -> list[NewEvent]:
 
 @contextlib.contextmanager
 def remembered(
-    postgres_server: str, template: str, vectors: tuple[str, str], *, embedded: bool = True
+    postgres_server: str,
+    template: str,
+    vectors: tuple[str, str],
+    *,
+    embedded: bool = True,
+    events: Sequence[NewEvent] = (),
 ) -> Iterator[Remembered]:
-    """The history in a database of its own, drained, its points written and, if `embedded`, embedded."""
+    """The history (or these events) in a database of its own, drained, its points written and, if `embedded`,
+    embedded."""
     url, token = vectors
     with servers.fresh_database(postgres_server, template=template) as database_url:
         with connect(database_url) as connection:
             generations.ensure_live(connection, 2)
-            append(connection, 1, history())
+            append(connection, 1, events or history())
         drainer = Drainer(database_url)
         catch_up(drainer)
         drainer.close()

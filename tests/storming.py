@@ -51,14 +51,14 @@ def _well(fold: Any) -> Any:
     import os
 
     @functools.wraps(fold)
-    def sick(row: Any, item: Any) -> Any:
+    def sick(row: Any, item: Any, *key: str) -> Any:
         name = word = ""
         if os.path.exists({file!r}):
             with contextlib.suppress(FileNotFoundError), open({file!r}) as told:
                 name, word = told.read().split()
         if name == fold.__name__ and word in str(item):
             raise ValueError(name)
-        return fold(row, item)
+        return fold(row, item, *key)
 
     return sick
 """

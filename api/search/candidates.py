@@ -9,6 +9,7 @@ in Postgres.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -37,6 +38,9 @@ WHOLE = 300
 
 LENDERS = 24
 """First memories of each source's list whose neighbours become candidates too."""
+
+LINE_AWAY = 0.025
+"""By how much a line of a memory counts as farther than its cosine says: of many lines one is near by chance."""
 
 SAMPLE = 192
 """Vectors that a query's meaning is compared with to see what it has in common with anything."""
@@ -213,7 +217,7 @@ class Sources:
         look = self._look(searches, name, space, corpus.space, wanted.latest)
         scope = _scope(wanted, space, look)
         hybrid = partial(searches.hybrid, name, dense=vector, sparse=sparse)
-        found = _Found()
+        found = _Found(corpus.point)
         found.add(*hybrid(scope, limit=wanted.most))
         if wanted.period is not None and switches.time:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
@@ -222,13 +226,13 @@ class Sources:
             gathered.settled = found.add(*hybrid(replace(scope, kinds=kinds), limit=WHOLE))
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
-            by_meaning, by_words = found.missing(beside, corpus.point)
+            by_meaning, by_words = found.missing(beside)
             meant = None if vector is None else (vector, PointsByName(by_meaning, beside))
             found.fill(*searches.of(name, scope, dense=meant, sparse=(sparse, PointsByName(by_words, beside))))
         query = sum(weight * weight for weight in sparse[1])
         background = USUAL if asked is None else _background(*asked, look.sample)
         candidates = {
-            id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
+            id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.before
         }
         gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
 
@@ -311,10 +315,13 @@ _NOTHING_SEEN = _Look(0, None, None, 0.0)
 class _Found:
     """What the sources returned, by memory."""
 
-    def __init__(self) -> None:
-        self.points: dict[str, str] = {}
-        """Memory id to point id."""
+    def __init__(self, point: Callable[[str], str]) -> None:
+        """`point` gives the id of the point that stands for a memory."""
+        self._point = point
         self.before: dict[str, str] = {}
+        """Of each memory, the one before it."""
+        self.nearest: dict[str, str] = {}
+        """Of each memory the point of the line that is nearest in meaning; empty where it is nearer itself."""
         self.scores: dict[Source, dict[str, float]] = {"dense": {}, "sparse": {}}
         self.ranks: dict[Source, dict[str, int]] = {"dense": {}, "sparse": {}}
 
@@ -327,22 +334,19 @@ class _Found:
         rank."""
         self.fill(dense, sparse)
         for ranks, hits in zip(self.ranks.values(), (dense, sparse), strict=True):
-            for rank, hit in enumerate(hits, 1):
-                ranks[hit.memory_id] = min(rank, ranks.get(hit.memory_id, rank))
+            for rank, id in enumerate(dict.fromkeys(hit.memory_id for hit in hits), 1):
+                ranks[id] = min(rank, ranks.get(id, rank))
         return {hit.memory_id for hit in (*dense, *sparse)}
 
     def best(self, most: int) -> list[str]:
         """The first memories of each source's list."""
-        return [id for id in self.points if any(ranks.get(id, most + 1) <= most for ranks in self.ranks.values())]
+        return [id for id in self.before if any(ranks.get(id, most + 1) <= most for ranks in self.ranks.values())]
 
-    def missing(self, beside: Sequence[str], point: Callable[[str], str]) -> tuple[list[str], list[str]]:
-        """Points whose score by meaning is not known, and whose score by words is not: those found, and those that came
-        before the memories `beside`."""
-        wanted = dict(self.points)
-        wanted |= {id: point(id) for each in beside if (id := self.before[each]) and id not in wanted}
-        one, other = (
-            [named for id, named in wanted.items() if id not in self.scores[source]] for source in self.scores
-        )
+    def missing(self, beside: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Points of memories whose score by meaning is not known, and whose score by words is not: those found, and
+        those that came before the memories `beside`."""
+        wanted = dict.fromkeys((*self.before, *(before for each in beside if (before := self.before[each]))))
+        one, other = ([self._point(id) for id in wanted if id not in self.scores[source]] for source in self.scores)
         return one, other
 
     def fill(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
@@ -350,9 +354,13 @@ class _Found:
         for scores, hits in zip(self.scores.values(), (dense, sparse), strict=True):
             for hit in hits:
                 id = hit.memory_id
-                self.points[id] = hit.id
-                self.before[id] = hit.before
-                scores[id] = max(hit.score, scores.get(id, hit.score))
+                self.before[id] = hit.before or self.before.get(id, "")
+                of_line = scores is self.scores["dense"] and hit.id != self._point(id)
+                score = hit.score - LINE_AWAY * of_line
+                if score > scores.get(id, -math.inf):
+                    scores[id] = score
+                    if scores is self.scores["dense"]:
+                        self.nearest[id] = hit.id if of_line else ""
 
     def candidate(self, id: str, query: float, documents: int, background: Background) -> Candidate:
         """What is known of one memory. `query` is the sum of the squared weights of the query's words."""
@@ -363,4 +371,5 @@ class _Found:
             scores={source: scores[id] for source, scores in self.scores.items() if id in scores},
             near=None if cosine is None else background.above(cosine),
             words=word_strength(self.scores["sparse"].get(id, 0.0), query, documents),
+            nearest=self.nearest.get(id, ""),
         )

@@ -64,6 +64,7 @@ from memctl.infra.vectors.outbox import backlog
 from memctl.projections.memories import CORRECTED, of_bug_pattern
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
+from memctl.projections.vector_points import line_at
 
 MOST_RESULTS = 50
 """Results of one search: what lies behind them no one looks at, and each is read whole."""
@@ -195,9 +196,9 @@ class Engine:
         missing = list(gathered.degraded)
         to_write, to_embed = backlog(reader.connection, reader.live.stage2, reader.space_id)
         if to_write:
-            missing.append(f"{to_write} memories are not in the vector store yet")
+            missing.append(f"{to_write} texts of memories are not in the vector store yet")
         if to_embed and self._sources.embeds:
-            missing.append(f"{to_embed} memories wait for their dense vector")
+            missing.append(f"{to_embed} texts of memories wait for their dense vector")
         return missing
 
     def search(self, reader: Reader, question: Question) -> SearchAnswer:
@@ -557,7 +558,7 @@ def _results(reader: Reader, question: Question, ranking: Ranking) -> list[Found
                 why=_why(each, row, ranking, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
                 origin=reader.whose(row),
-                passage=shown(row, events, ranking.weight, question, room),
+                passage=shown(row, events, ranking.weight, question, room, each.known.candidate.nearest),
                 explain=_explained(each) if question.explain else msgspec.UNSET,
             )
         )
@@ -578,15 +579,23 @@ def _in_words_of(reader: Reader, rows: dict[str, Memory], places: Places) -> dic
     return rows
 
 
-def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question, room: int) -> str:
-    """The part of a memory that meets a question, of a turn out of all that was said in it."""
+def shown(
+    row: Memory,
+    events: Mapping[UUID, Event],
+    weight: Mapping[str, float],
+    question: Question,
+    room: int,
+    nearest: str = "",
+) -> str:
+    """The part of a memory that meets a question, of a turn out of all that was said in it; `nearest` is its point that
+    is nearest in meaning."""
     prompts = "pasted" if row.said_by == Provenance.USER_PASTED else "user"
     if not question.on_request:
         return passage_of(row.text, question.query[:_LONGEST], PASSAGE, prompts)
     if len(row.text) <= ANSWER:
         return row.text
     if row.kind == "episode":
-        return answering.lines(row.text, weight, room) or clipped(row.text, room)
+        return answering.lines(row.text, weight, room, line_at(row, nearest)) or clipped(row.text, room)
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.text,)
     if row.kind == "turn":
         said = [events[span.event].payload for span in row.evidence if span.event in events]

@@ -126,12 +126,16 @@ def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int, room:
     return max(reversed(found), key=lambda each: each.held, default=Passage("", 0.0))
 
 
-def lines(text: str, weight: Mapping[str, float], room: int) -> str:
+def lines(text: str, weight: Mapping[str, float], room: int, nearest: str = "") -> str:
     """The lines of a list that hold of a question what no other of them holds, in their order, and what stands before
-    as far as there is room: each says something by itself, wherever the next one stands."""
+    as far as there is room: each says something by itself, wherever the next one stands. The line that ends in what is
+    `nearest` in meaning is one of them."""
     found = {at: (line, frozenset(tokens(line))) for at, line in enumerate(text[:LOOKED_AT].splitlines())}
     chosen: dict[int, str] = {}
     held: set[str] = set()
+    if nearest and (at := next((at for at, (line, _) in found.items() if line.endswith(nearest)), None)) is not None:
+        chosen[at], held = clipped(found[at][0], room), held | found[at][1]
+        room -= len(found[at][0]) + 1
     while left := {at: words - held for at, (_, words) in found.items() if at not in chosen}:
         best = max(left, key=lambda at: (_held(left[at], weight) + AGAIN * _held(found[at][1], weight), -at))
         if not _held(left[best], weight):

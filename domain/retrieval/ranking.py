@@ -32,7 +32,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
     `near` is how far the cosine of query and memory stands above what the query has in common with anything
     (`Background`), None where it is not known; `words` how much of the query's words it holds (`word_strength`);
-    `matched` how alike the errors are where both are errors (0 to 1); `fuzzy` how alike query and title read (0 to 1).
+    `matched` how alike the errors are where both are errors (0 to 1); `fuzzy` how alike query and title read (0 to 1);
+    `nearest` is the point of the line that is nearest in meaning, empty where it is nearer itself.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Candidate(msgspec.Struct, frozen=True):
     words: float = 0.0
     matched: float = 0.0
     fuzzy: float = 0.0
+    nearest: str = ""
 
     def seen(self, source: Source, rank: int, score: float) -> Candidate:
         """The candidate, found by a source too. Of two findings by one source the better rank stands."""

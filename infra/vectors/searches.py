@@ -160,13 +160,14 @@ class Searches:
         return self._ask(name, requests)
 
     def count(self, name: str, scope: PointScope | None = None) -> int:
-        """How many points there are, of all spaces or in the scope."""
-        asked = {"exact": True} if scope is None else {"exact": True, "filter": {"must": scope.conditions}}
+        """How many memories there are that have words, of all spaces or in the scope: each has one such point."""
+        must = [{"has_vector": SPARSE}, *(scope.conditions if scope is not None else ())]
+        asked = {"exact": True, "filter": {"must": must}}
         return self._post("count its points", name, "count", asked, _counted).count
 
     def sample(self, name: str, space: str, limit: int) -> list[list[float]]:
         """Dense vectors of some points of a space, as good as drawn by lot: ids are hashes, and these are the first."""
-        those = {"must": [*PointScope(space).conditions, {"has_vector": DENSE}]}
+        those = {"must": [*PointScope(space).conditions, {"has_vector": DENSE}, {"has_vector": SPARSE}]}
         asked = {"filter": those, "limit": limit, "with_payload": False, "with_vector": [DENSE]}
         found = self._post("list its vectors", name, "scroll", asked, _drawn)
         return [record.vector[DENSE] for record in found.points]

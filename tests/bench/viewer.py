@@ -156,7 +156,7 @@ def wait_for_words(memory: Memory) -> dict[str, int]:
         if not found["outbox"]["to_write"]:
             return {"events": found["events"]["total"], **found["read_models"]}
         if time.monotonic() > deadline:
-            sys.exit(f"{found['outbox']['to_write']} memories are not in the vector store yet")
+            sys.exit(f"{found['outbox']['to_write']} points are not in the vector store yet")
         time.sleep(5.0)
 
 

@@ -8,6 +8,7 @@ import random
 import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,6 +130,18 @@ def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, 
     assert searches.of(name, HERE, dense=(asked.dense, PointsByName([])), sparse=None) == ([], [])
     assert len(searches.sample(name, "here", 5)) == 5
     assert searches.sample(name, "elsewhere", 5) == []
+
+
+def test_a_point_without_words_is_found_by_meaning_and_counts_as_no_memory(
+    client: QdrantClient, name: str, searches: Searches
+) -> None:
+    own, line = a_point(0), replace(a_point(1), sparse=([], []))
+    store.upsert(client, name, [own, line])
+    assert line.dense is not None
+    dense, _ = searches.hybrid(name, HERE, dense=line.dense, sparse=own.sparse, limit=2)
+    assert ids(dense) == [line.id, own.id]
+    assert (searches.count(name), searches.count(name, HERE), store.count(client, name)) == (1, 1, 2)
+    assert len(searches.sample(name, "here", 5)) == 1
 
 
 def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str, searches: Searches) -> None:

@@ -30,6 +30,7 @@ from memctl.domain.retrieval.answering import (
     words_of,
 )
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.text import tokens
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
@@ -77,6 +78,33 @@ def test_room_behind_the_last_sentence_is_given_to_those_before_it() -> None:
         ["It checks two folders. They are rebase-merge and rebase-apply. So the hook knows."], {"hook": 1}, 90
     )
     assert found.text.startswith("It checks two folders.")
+
+
+LIST = """Make the checkout retry
+Outcome: success
+Said: The pool holds five connections.
+Said: Two clocks differ by a second.
+Said: A retry waits for a second, then for two."""
+
+
+def weighing(**words: float) -> dict[str, float]:
+    return {token: weight for word, weight in words.items() for token in tokens(word)}
+
+
+def test_of_a_list_the_lines_that_answer_are_shown_in_their_order_before_what_stands_first() -> None:
+    weight, said = weighing(retry=1.0, waits=2.0, clocks=2.0), LIST.splitlines()
+    assert answering.lines(LIST, weight, 85) == f"{said[3]}\n{said[4]}"
+    assert answering.lines(LIST, weight, len(said[4]) + 1) == said[4]
+    assert answering.lines(LIST, weight, 120) == "\n".join((said[0], said[3], said[4]))
+    assert answering.lines(LIST, weighing(pipes=1.0), 85) == ""
+
+
+def test_of_a_list_the_line_that_is_nearest_in_meaning_is_shown_whatever_its_words() -> None:
+    said, nearest = LIST.splitlines(), "The pool holds five connections."
+    assert answering.lines(LIST, weighing(clocks=2.0), 80, nearest) == f"{said[2]}\n{said[3]}"
+    assert answering.lines(LIST, weighing(pipes=1.0), 42, nearest) == said[2]
+    assert answering.lines(LIST, weighing(clocks=2.0), 42, "No line ends in this.") == said[3]
+    assert answering.lines(LIST, {}, 10, nearest) == "Said: The…"
 
 
 def test_a_memory_counts_for_more_where_its_session_holds_the_rest_of_the_question() -> None:

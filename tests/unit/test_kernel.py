@@ -67,6 +67,27 @@ def test_a_fold_of_stage_one_may_take_all_facts_of_a_row_at_once() -> None:
             return row
 
 
+def test_a_fold_of_stage_two_may_take_the_key_of_its_row_and_nothing_else_beside() -> None:
+    @projection(row=Count, key=lambda item: ("one", "three"))
+    def counts(row: Count | None, item: Changed[Echo], key: str) -> Count | None:
+        return Count(len(key))
+
+    change = Changed("any", Echo())
+    assert [counts(None, change, key) for key in counts.keys(change)] == [Count(3), Count(5)]
+
+    with pytest.raises(ValueError, match="takes a row, an input"):
+
+        @projection(row=Echo, key=lambda item: "all")
+        def of_streams(row: Echo | None, item: Prompted, stream: str) -> Echo | None:
+            return row
+
+    with pytest.raises(ValueError, match="takes a row, an input"):
+
+        @projection(row=Echo, key=lambda item: "all", stage=1)
+        def of_keys(row: Echo | None, item: Prompted, key: str) -> Echo | None:
+            return row
+
+
 def test_what_is_no_input_is_refused_where_it_is_written() -> None:
     with pytest.raises(TypeError, match="cannot subscribe"):
 

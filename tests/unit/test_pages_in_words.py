@@ -115,10 +115,10 @@ def test_the_engine_says_first_whether_all_is_well_and_what_is_still_to_come() -
         stats = SimpleNamespace(events=SimpleNamespace(total=1), outbox=outbox, log=log, bytes={"database": 1})
         return render.page("engine_live.html", OWNER, stats=stats, troubles=[], missing=missing, replays=[])
 
-    behind = engine(["9 memories wait for their dense vector"])
+    behind = engine(["9 texts of memories wait for their dense vector"])
     assert "All is well: everything that was appended is folded.</p>" in engine([])
-    assert "is folded. But for search: 9 memories wait for their dense vector.</p>" in behind
-    assert behind.index("9 memories wait") < behind.index("events")
+    assert "is folded. But for search: 9 texts of memories wait for their dense vector.</p>" in behind
+    assert behind.index("9 texts of memories wait") < behind.index("events")
 
 
 def test_a_checkout_that_claims_a_project_twice_is_asked_about_once() -> None:

@@ -162,7 +162,7 @@ class MiniKernel:
                     work += [(k, change) for k in p.keys(change) if k in again or source in before[up.name]]
             for key, item in work:
                 old.setdefault(key, table.get(key))
-                row = p.fold(table.get(key), item)
+                row = p(table.get(key), item, key)
                 if row is None:
                     table.pop(key, None)
                 else:
@@ -272,7 +272,7 @@ def rows_of(p: Projection[Any], items: Sequence[Any]) -> Table:
     table: Table = {}
     for item in items:
         for key in p.keys(item):
-            table[key] = p.fold(table.get(key), item)
+            table[key] = p(table.get(key), item, key)
     return {key: row for key, row in table.items() if row is not None}
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
+from unit.test_projection_laws import MiniKernel, folded
 
 from memctl.domain.events.event import Micros, derived_id
 from memctl.domain.events.facts import (
     Edit,
     Episode,
+    EpisodeDecision,
     ErrorOccurred,
     ErrorResolved,
     Fact,
@@ -36,7 +38,7 @@ from memctl.projections.memories import memories
 from memctl.projections.memory_rows import Memory
 from memctl.projections.stats import DAY, stats
 from memctl.projections.tasks import Task, tasks
-from memctl.projections.vector_points import VectorPoint, vector_points
+from memctl.projections.vector_points import MOST_POINTS, VectorPoint, line_at, vector_points
 from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_knowledge
 
 HOUR = 3_600_000_000
@@ -482,16 +484,78 @@ def test_an_episode_is_remembered_by_what_came_of_it_and_revised_while_it_is_ope
     assert last.importance > first.importance
 
 
+def points(memory: Memory) -> list[VectorPoint]:
+    change = Changed(memory.id, memory)
+    made = [vector_points(None, change, key) for key in vector_points.keys(change)]
+    return [point for point in made if point is not None]
+
+
 def test_a_memory_has_one_point_that_goes_with_it() -> None:
     memory = memories(None, Turn(**at(0), prompt="Why does the checkout time out?", answer="The pool is too small."))
     assert isinstance(memory, Memory)
-    point = vector_points(None, Changed(memory.id, memory))
-    assert isinstance(point, VectorPoint)
+    (point,) = points(memory)
     assert UUID(point.id).version == 5
     assert (point.dense_text, point.sparse_text) == (memory.gist, memory.search_text)
-    again = vector_points(point, Changed(memory.id, msgspec.structs.replace(memory, importance=0.9)))
+    (key,) = vector_points.keys(Changed(memory.id, memory))
+    assert (point.id, point.chunk) == (key, 0)
+    again = vector_points(point, Changed(memory.id, msgspec.structs.replace(memory, importance=0.9)), key)
     assert again == point
-    assert vector_points(point, Changed(memory.id, None)) is None
+    assert vector_points(point, Changed(memory.id, None), key) is None
+
+
+FOUND = ("The pool holds five connections, and each request takes two of them.",
+         "A retry without a pause takes the connection that the first try still holds.")  # fmt: skip
+
+
+def test_each_line_of_an_episode_that_says_something_is_a_point_found_by_meaning_alone() -> None:
+    work = Episode(
+        **at(0), task="t", canonical="c", closed=True, description="Make the checkout retry", steps=3,
+        outcome="success", files=("src/a_file_with_quite_a_long_name/of_the_checkout.py",),
+        decisions=tuple(EpisodeDecision(text, kind="finding") for text in (*FOUND, "Too short.")),
+    )  # fmt: skip
+    memory = memories(None, work)
+    assert isinstance(memory, Memory)
+    own, *lines = points(memory)
+    assert (own.chunk, own.sparse_text) == (0, memory.search_text)
+    assert [(line.chunk, line.dense_text, line.sparse_text) for line in lines] == [
+        (number, f"Make the checkout retry: {text}", "") for number, text in enumerate(FOUND, 1)
+    ]
+    assert len({own.id, *(line.id for line in lines)}) == 3
+    assert {line.memory_id for line in lines} == {memory.id}
+    elsewhere = [str(UUID(int=UUID(line.id).int ^ 6)) for line in lines]  # in the store, of another space
+    for ids in ([line.id for line in lines], elsewhere):
+        assert [line_at(memory, id) for id in ids] == list(FOUND)
+    assert line_at(memory, own.id) == line_at(memory, "") == ""
+
+
+def test_a_line_that_an_episode_no_longer_holds_leaves_no_point() -> None:
+    works = [
+        Episode(
+            **at(0), task="t", canonical="c", closed=True, description="Make the checkout retry", outcome="success",
+            decisions=tuple(EpisodeDecision(text, kind="finding") for text in held),
+        )
+        for held in (FOUND, FOUND[1:], ())
+    ]  # fmt: skip
+    kernel = MiniKernel()
+    kernel.batch(works[:1])
+    assert len(kernel.tables["vector_points"]) == 3
+    for before, after in pairwise(works):
+        kernel.change([before], [after])
+        assert kernel.tables["vector_points"] == folded([after])["vector_points"]
+    assert len(kernel.tables["vector_points"]) == 1
+    kernel.retract(works[-1:])
+    assert kernel.tables["vector_points"] == {}
+
+
+def test_the_points_of_an_episode_are_bounded_and_no_other_memory_has_several() -> None:
+    work = Episode(
+        **at(0), task="t", canonical="c", closed=True, description="Make the checkout retry", steps=3,
+        outcome="success", decisions=tuple(EpisodeDecision(f"{n:03} {'says something ' * 3}") for n in range(200)),
+    )  # fmt: skip
+    memory = memories(None, work)
+    assert isinstance(memory, Memory)
+    assert len(points(memory)) == MOST_POINTS
+    assert len(points(msgspec.structs.replace(memory, kind="turn"))) == 1
 
 
 # --- counts ---

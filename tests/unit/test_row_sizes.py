@@ -81,7 +81,7 @@ def heavy_row(name: str, seed: int = 0) -> Any:
     p = next(p for p in projections() if p.name == name)
     row = last = None
     for n, item in enumerate(islice(Inputs(p, seed), 5 + seed % 7 if seed else None), 1):
-        row = p.folded(row, [item]) if p.stage == 1 else p.fold(row, item)
+        row = p.folded(row, [item]) if p.stage == 1 else p(row, item, next(iter(p.keys(item)), ""))
         last = last if row is None else row
         if n % 100 == 0 and row is not None:
             assert_fits(p, row)

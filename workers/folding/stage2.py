@@ -611,7 +611,7 @@ class _Batch:
         newest = {source: item for source, item in members if source in apart}
         rest = None
         for item in _from_both_ends([item for source, item in members if source not in apart]):
-            rest = p.fold(rest, item)
+            rest = p(rest, item, key[1])
         self._newest.put(p.name, key, Parted(rest, newest))
         return self._folded(p, key, rest, newest.values())
 
@@ -646,7 +646,7 @@ class _Batch:
     def _folded(self, p: Projection[Any], key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
         """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
         for item in items:
-            row = p.fold(row, item)
+            row = p(row, item, key[1])
         if row is not None:
             p.check(row)
         after = None if row is None else msgspec.json.encode(row)

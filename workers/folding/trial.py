@@ -204,7 +204,7 @@ def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
         def fold() -> None:
             row = None
             for _, item in sources[:count]:
-                row = p.fold(row, item)
+                row = p(row, item, key[1])
             if row is not None:
                 p.check(row)
 

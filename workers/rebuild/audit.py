@@ -218,7 +218,7 @@ class _Look:
             for key in keys:
                 row = None
                 for _, item in inputs.get(key, []):
-                    row = p.fold(row, item)
+                    row = p(row, item, key[1])
                 rows[key] = None if row is None else msgspec.json.encode(row)
         except psycopg.Error:
             raise

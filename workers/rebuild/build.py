@@ -409,7 +409,7 @@ class Worker:
                     at = (source[0], key)
                     if endless and stays_parked(Target(p.name, *at), source):
                         continue
-                    row = p.fold(rows.get(at), item)
+                    row = p(rows.get(at), item, key)
                     rows.put(at, row)
                     if row is not None:
                         p.check(row)
