@@ -116,7 +116,7 @@ def take(connection: Connection, generation: int, limit: int) -> list[Queued]:
 
 
 def take_waiting(connection: Connection, generation: int, model: str, limit: int) -> list[Queued]:
-    """Points that wait for their dense vector of a model, newest first."""
+    """Points that wait for their dense vector of a model, newest first; those of lines behind all others."""
     found = connection.execute(
         "SELECT space_id, key, version FROM memctl.waiting_for_vectors WHERE generation = %s AND model = %s"
         " ORDER BY version DESC LIMIT %s",
@@ -230,10 +230,20 @@ def embedded(connection: Connection, generation: int, model: str, those: Sequenc
         )
 
 
+_BEHIND = 1 << 62
+"""By how much lines that wait are numbered lower, so that they are embedded behind all memories."""
+
+
 def await_dense(
-    connection: Connection, generation: int, model: str, written: Sequence[Queued], waits: Sequence[Queued]
+    connection: Connection,
+    generation: int,
+    model: str,
+    written: Sequence[Queued],
+    waits: Sequence[Queued],
+    lines: Sequence[Queued] = (),
 ) -> None:
-    """Of the points that were written, those wait for their dense vector of a model now, and the others do not."""
+    """Of the points that were written, those wait for their dense vector of a model now, and the others do not: those
+    of memories, and behind them those of lines."""
     with connection.transaction():
         connection.execute(
             f"DELETE FROM memctl.waiting_for_vectors o USING {_KEYS}"
@@ -241,11 +251,14 @@ def await_dense(
             [*_columns(written), generation, model],
         )
         # Numbered in the order in which they changed, so that the newest are embedded first.
-        connection.execute(
-            "INSERT INTO memctl.waiting_for_vectors (generation, model, space_id, key)"
-            f" SELECT %b, %b, k.space_id, k.key FROM {_KEYS} ORDER BY k.v",
-            [generation, model, *_columns(waits)],
-        )
+        for those, lower in ((waits, 0), (lines, _BEHIND)):
+            connection.execute(
+                "INSERT INTO memctl.waiting_for_vectors (generation, model, space_id, key, version)"
+                " OVERRIDING SYSTEM VALUE SELECT %b, %b, k.space_id, k.key,"
+                " nextval(pg_get_serial_sequence('memctl.waiting_for_vectors', 'version')) - %b"
+                f" FROM (SELECT * FROM {_KEYS} ORDER BY k.v) AS k",
+                [generation, model, lower, *_columns(those)],
+            )
 
 
 def remember(

@@ -129,6 +129,26 @@ def test_every_point_is_written_and_then_embedded(memory: tuple[Connection, int]
         assert dense_of(client, points.collection, key) == ord(row.dense_text[0]) % 384
 
 
+def test_what_waits_is_embedded_newest_first_and_lines_behind_all_memories(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = all_written(connection, client, generation)
+    while points.embed(Signs()):
+        pass
+    some = [row for row in rows(connection, generation).values() if not row.chunk][:4]
+    for number, row in enumerate(some):  # of each two the second is a line
+        text = f"{number} changed"
+        new = msgspec.structs.replace(row, dense_text=text, dense_hash=f"{number:016x}", chunk=number % 2)
+        change(connection, generation, row.id, new)
+        points.sync()
+    waiting = outbox.take_waiting(connection, generation, SIGNS.name, 9)
+    assert [each.key[1] for each in waiting] == [some[at].id for at in (2, 0, 3, 1)]
+    while points.embed(Signs()):
+        pass
+    assert points.backlog() == (0, 0)
+
+
 def test_a_point_that_changes_while_it_is_embedded_ends_with_its_own_vector(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:

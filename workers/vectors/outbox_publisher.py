@@ -98,7 +98,9 @@ class OutboxPublisher:
                     raise
                 return len(queued)  # they are written to the collections of now
             waits = [q for q in queued if q.key in rows and model.embeds and rows[q.key].dense_hash not in cached]
-            outbox.await_dense(self._connection, self._generation, model.name, queued, waits)
+            lines = [q for q in waits if rows[q.key].chunk]
+            own = [q for q in waits if not rows[q.key].chunk]
+            outbox.await_dense(self._connection, self._generation, model.name, queued, own, lines)
         outbox.done(self._connection, self._generation, queued)
         return len(queued)
 
