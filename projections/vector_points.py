@@ -84,6 +84,12 @@ def of_memory(memory: Memory) -> VectorPoint:
     return _point(memory, 0, memory.gist, memory.search_text)
 
 
+def points_of(memory: Memory) -> list[VectorPoint]:
+    """All points of a memory, its own first."""
+    said = enumerate(lines_of(memory), 1)
+    return [of_memory(memory), *(_point(memory, chunk, f"{memory.title}: {line}", "") for chunk, line in said)]
+
+
 def lines_of(memory: Memory) -> Iterator[str]:
     """The lines of an episode that say something by themselves, without their labels, in order."""
     found = 1

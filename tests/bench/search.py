@@ -55,7 +55,7 @@ from memctl.infra.vectors.indexing import LEAST
 from memctl.infra.vectors.searches import Searches
 from memctl.infra.vectors.store import PointScope
 from memctl.projections.memory_rows import Memory
-from memctl.projections.vector_points import of_memory
+from memctl.projections.vector_points import of_memory, points_of
 
 PROJECTS = 20
 CENTRES = 512
@@ -121,20 +121,23 @@ def fill(settings: dict[str, Any], wanted: int) -> list[str]:
         words = [sparse(of_memory(memory).sparse_text) for memory in real]
         number = 0
         for part in batched(varied(real, wanted), BATCH):
-            stand = [of_memory(memory) for memory in part]
+            stand = [point for memory in part for point in points_of(memory)]
             for table, things in ((memories, part), (points, stand)):
                 with connection.cursor().copy(f"COPY {table} (space_id, key, row) FROM STDIN") as copy:
                     for thing in things:
                         copy.write_row((1, thing.id, msgspec.json.encode(thing).decode()))
             body = []
             for point in stand:
-                indices, values = words[number % len(real)]
-                kept = [place for place in range(len(indices)) if chance.random() > 0.1]
-                drawn = vector_of(chance.randrange(CENTRES), chance.randrange(1 << 30)).tolist()
-                said = {"indices": [indices[k] for k in kept], "values": [values[k] for k in kept]}
-                vectors = {"dense": drawn, "sparse": said} if kept else {"dense": drawn}
+                vectors: dict[str, Any] = {
+                    "dense": vector_of(chance.randrange(CENTRES), chance.randrange(1 << 30)).tolist()
+                }
+                if not point.chunk:  # a line has no words of its own
+                    indices, values = words[number % len(real)]
+                    kept = [place for place in range(len(indices)) if chance.random() > 0.1]
+                    if kept:
+                        vectors["sparse"] = {"indices": [indices[k] for k in kept], "values": [values[k] for k in kept]}
+                    number += 1
                 body.append({"id": point.id, "payload": outbox.payload_of(point, SPACE), "vector": vectors})
-                number += 1
             ask(settings, "PUT", f"/collections/{collection}/points?wait=true", {"points": body})
         connection.execute(f"ANALYZE {memories}")
         return sorted({memory.title for memory in real if memory.kind == "turn" and len(memory.title) > 20})

@@ -38,7 +38,7 @@ from memctl.projections.memories import memories
 from memctl.projections.memory_rows import Memory
 from memctl.projections.stats import DAY, stats
 from memctl.projections.tasks import Task, tasks
-from memctl.projections.vector_points import MOST_POINTS, VectorPoint, line_at, vector_points
+from memctl.projections.vector_points import MOST_POINTS, VectorPoint, line_at, points_of, vector_points
 from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_knowledge
 
 HOUR = 3_600_000_000
@@ -487,7 +487,8 @@ def test_an_episode_is_remembered_by_what_came_of_it_and_revised_while_it_is_ope
 def points(memory: Memory) -> list[VectorPoint]:
     change = Changed(memory.id, memory)
     made = [vector_points(None, change, key) for key in vector_points.keys(change)]
-    return [point for point in made if point is not None]
+    assert made == points_of(memory)
+    return points_of(memory)
 
 
 def test_a_memory_has_one_point_that_goes_with_it() -> None:
