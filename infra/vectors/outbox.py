@@ -323,6 +323,22 @@ def queue_all(connection: Connection, generation: int) -> int:
     return queued.rowcount
 
 
+def queue_cached(connection: Connection, generation: int) -> int:
+    """Queue the points that wait for a dense vector which the cache holds by now, as another generation's points of the
+    same texts were embedded meanwhile. Returns how many."""
+    queued = connection.execute(
+        _of(
+            generation,
+            "INSERT INTO {table} (space_id, key) SELECT DISTINCT w.space_id, w.key FROM memctl.waiting_for_vectors w"
+            f" JOIN {table(OUTBOX_OF, generation)} p USING (space_id, key)"
+            " JOIN memctl.embeddings e ON e.model = w.model AND e.text_hash = decode(p.row->>'dense_hash', 'hex')"
+            " WHERE w.generation = %s ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT",
+        ),
+        [generation],
+    )
+    return queued.rowcount
+
+
 _KEYS = "unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
 _SAME = "o.space_id = k.space_id AND o.key = k.key"
 

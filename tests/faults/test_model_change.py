@@ -161,16 +161,19 @@ def test_killed_at_any_statement_what_is_searched_is_whole_and_the_next_one_goes
     assert len(seen) > 10
 
 
-def test_points_are_embedded_newest_first_and_the_switch_waits_for_the_last_and_for_what_was_lost(
+def test_memories_are_embedded_first_the_newest_of_them_and_the_switch_waits_for_the_last_and_for_what_was_lost(
     memory: Connection, client: QdrantClient
 ) -> None:
     points, scrub = begun(memory, client), DriftScan(memory, client)
     of = outbox.collection_of(memory, live(memory), OTHERS.name)
     assert points.embed(NEW) == NEW.batch
     rows = [row for _, row in outbox.wanted(memory, live(memory), 1)]
-    newest = sorted((row.occurred_at for row in rows), reverse=True)[: NEW.batch]
+    order = sorted(((not row.chunk, row.occurred_at) for row in rows), reverse=True)
     embedded = {point.id for point in store.scroll_points(client, of) if point.has_dense}
-    assert sorted((row.occurred_at for row in rows if row.id in embedded), reverse=True) == newest
+    assert (
+        sorted(((not row.chunk, row.occurred_at) for row in rows if row.id in embedded), reverse=True)
+        == (order[: NEW.batch])
+    )
     assert not switched(memory, live(memory), scrub)
     while points.embed(NEW):
         pass

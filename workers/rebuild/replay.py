@@ -31,7 +31,7 @@ from memctl.infra.readmodels.rebuilds import Rebuild, RebuildProgress
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import QdrantClient, VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
+from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of, queue_cached
 from memctl.projections import layers
 from memctl.projections.kernel import projections
 from memctl.workers.folding.poison import CannotFold
@@ -432,6 +432,7 @@ class _Replay:
             with advisory_lock(self._connection, WRITING, generation) as mine:
                 if mine:
                     points = OutboxPublisher(self._connection, client, generation)
+                    queue_cached(self._connection, generation)
                     total, done = points.backlog()[0], 0
                     while wrote := points.sync():
                         done += wrote
